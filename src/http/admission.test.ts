@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { type Admission, createAdmission } from './admission.ts'
+import type { Connection } from './connection.ts'
 import { createPausedConnections, type Pausable } from './paused-connections.ts'
 
 const opened: Admission[] = []
@@ -52,6 +53,22 @@ it('refuses other requests of a key while connections of it are paused, but not 
   for (let index = 0; index < 65; index++) admission.pause('key', connect(String(index)))
   expect(admission.enter('key', connect('new'))).toBe(false)
   expect(admission.enter('other', connect('new'))).toBeUndefined()
+})
+
+it('does not read the next request of a key whose connections wait, but that of another key on the same connection', () => {
+  const admission = create(100)
+  enterTimes(admission, 20)
+  for (let index = 0; index < 65; index++) admission.pause('key', connect(String(index)))
+  const events: string[] = []
+  const caller = { lineage: 'key', authorization: 'Bearer tbt_test_1' }
+  const connection = Object.assign(connect('proxy', events), { caller }) as Connection
+  admission.hold(connection, Buffer.from('GET / HTTP/1.1\r\nAuthorization: Bearer tbt_test_2\r\n\r\n'))
+  expect(events).toEqual([])
+  admission.hold(connection, Buffer.from('GET / HTTP/1.1\r\nAuthorization: Bearer tbt_test_1\r\n\r\n'))
+  expect(events).toEqual(['proxy paused'])
+  connection.hasTurn = true
+  admission.hold(connection, Buffer.from('Authorization: Bearer tbt_test_1'))
+  expect(events).toEqual(['proxy paused'])
 })
 
 it('refuses nothing while few requests are in flight', () => {

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { AppError, ERRORS, toErrorBody } from '../errors.ts'
 import type { Place } from '../verification/verification-request.ts'
+import type { Connection } from './connection.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { createInFlight, type InFlightLimits } from './in-flight.ts'
 import { createOverload } from './overload.ts'
@@ -22,6 +23,8 @@ export type Admission = {
   readonly stepBack: (keyId: string) => void
   /** The requests in flight, and those that only wait. */
   readonly count: () => number
+  /** To be called with the first bytes of a request, before they are parsed. The connection may be paused then. */
+  readonly hold: (connection: Connection, bytes: Buffer) => void
   /** To be called when a refusal was sent. */
   readonly pause: (keyId: string, connection: Pausable) => void
   /** The server stops: reads all connections again, and pauses no more. */
@@ -49,6 +52,15 @@ export function createAdmission(limits: InFlightLimits, maxWaiting = MAX_WAITING
   const overload = createOverload(inFlight)
   const waiting = createWaiting(maxWaiting)
   let aside = 0
+  /**
+   * A request that would be refused because others of its key wait is not read until its turn comes: to parse and to refuse it
+   * costs nearly as much as to answer it. A proxy may send requests of several keys on one connection, so its bytes are looked at.
+   */
+  const holdBehind = (connection: Connection, bytes: Buffer) => {
+    const { caller, hasTurn } = connection
+    if (hasTurn || !caller || !overload.isBehind(caller.lineage)) return
+    if (bytes.includes(caller.authorization, 0, 'latin1')) overload.pause(caller.lineage, connection)
+  }
   return {
     enter: (keyId, connection) =>
       !overload.isActive() && inFlight.acquire(keyId) ? undefined : overload.enter(keyId, connection),
@@ -68,6 +80,7 @@ export function createAdmission(limits: InFlightLimits, maxWaiting = MAX_WAITING
       inFlight.take(keyId)
     },
     count: () => inFlight.count() + aside,
+    hold: (connection, bytes) => overload.isActive() && holdBehind(connection, bytes),
     pause: overload.pause,
     resumeAll: overload.resumeAll,
     close: () => {

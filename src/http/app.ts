@@ -101,7 +101,7 @@ export function createApp(hooks: Hooks, limits = UNLIMITED, tls?: TlsOptions): A
     .on('checkExpectation', (raw, response) => dispatch(raw, response, 'unknown'))
     .on('clientError', (error, socket) => broken.onBrokenRequest(error, socket as Socket))
     .on('connect', ({ socket }) => broken.onConnect(socket, router.methods()))
-  const connections = watchConnections(server, limits)
+  const connections = watchConnections(server, limits, hooks.onRead)
   const listener = tls ? createTlsListener(server, tls, limits.max / HANDSHAKE_SHARE) : server
   const url = () => toUrl(listener, tls ? 'https' : 'http')
   return {

@@ -20,9 +20,13 @@ export type Connection = {
   reading: Reading | undefined
   /** See paused-connections.ts. */
   isPaused: boolean
+  /** It was paused and is read again: its next request is not held. */
+  hasTurn: boolean
+  /** Who was authenticated on it last, and by which header. */
+  caller: ConnectionCaller | undefined
   /** A valid key was presented on it: it is the last to be closed for lack of room. */
   isAuthenticated: boolean
-  readonly markAuthenticated: () => void
+  readonly markAuthenticated: (caller: ConnectionCaller) => void
   /** See admission-queue.ts. */
   hasReservation: boolean
   /** The account of the console whose requests arrive on it. Set inside this process, never by a request. */
@@ -30,6 +34,8 @@ export type Connection = {
   /** Called once when all responses are sent. */
   whenIdle: (() => void) | undefined
 }
+
+type ConnectionCaller = { readonly lineage: string; readonly authorization: string }
 
 /** The caller has read all that was sent, and waits for a response. */
 export const isResponseDue = ({ pending, socket }: Connection) => pending > 0 && socket.writableLength === 0

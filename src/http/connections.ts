@@ -29,7 +29,9 @@ const LATE_MS = 4000
 /** A connection that owes so many responses is not read. */
 const MAX_OWED = 8
 
-export function watchConnections(server: Server, limits: ConnectionLimits): Connections {
+type OnRead = (connection: Connection, bytes: Buffer) => void
+
+export function watchConnections(server: Server, limits: ConnectionLimits, onRead?: OnRead): Connections {
   const all = new Map<Socket, Connection>()
   const idle = createIdleConnections()
   // Connections that were late at the last check, the oldest first.
@@ -38,9 +40,8 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
   /** Closes the least used connection. False when all are in use. */
   const makeRoom = (): boolean => {
     const first = idle.oldest() ?? takeLate(late)
-    if (!first) return false
-    close(first)
-    return true
+    if (first) close(first)
+    return first !== undefined
   }
   const close = (connection: Connection) => {
     idle.delete(connection)
@@ -48,17 +49,15 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
   }
   const unauthenticated = createUnauthenticatedConnections(limits, close)
   server.on('connection', (socket) => {
-    if (all.size >= limits.max && !makeRoom()) {
-      socket.destroy()
-      return
-    }
+    if (all.size >= limits.max && !makeRoom()) return void socket.destroy()
     const address = socket.remoteAddress ?? ''
-    const connection = createConnection(socket, () => {
+    const connection = createConnection(socket, (caller) => {
+      connection.caller = caller
       if (connection.isAuthenticated) return
       connection.isAuthenticated = true
       unauthenticated.remove(connection, address)
     })
-    connection.reading = read(connection)
+    connection.reading = read(connection, onRead)
     all.set(socket, connection)
     idle.add(connection)
     unauthenticated.add(connection, address)
@@ -89,6 +88,7 @@ export function watchConnections(server: Server, limits: ConnectionLimits): Conn
       if (!connection) return undefined
       if (connection.pending === 0) idle.delete(connection)
       connection.pending += 1
+      connection.hasTurn = false
       connection.latest = message
       return connection
     },
@@ -123,7 +123,10 @@ function createIdleConnections() {
   }
 }
 
-const createConnection = (socket: Socket, markAuthenticated: () => void): Connection => ({
+const createConnection = (
+  socket: Socket,
+  markAuthenticated: Connection['markAuthenticated'],
+): Connection => ({
   socket,
   openedAt: performance.now(),
   pending: 0,
@@ -134,6 +137,8 @@ const createConnection = (socket: Socket, markAuthenticated: () => void): Connec
   readWhenIdle: socket.bytesRead,
   reading: undefined,
   isPaused: false,
+  hasTurn: false,
+  caller: undefined,
   isAuthenticated: false,
   markAuthenticated,
   hasReservation: false,
@@ -159,10 +164,13 @@ function closeStalled(socket: Socket, connection: Connection | undefined): void 
 const isFull = ({ pending, isPaused, socket }: Connection) =>
   pending >= MAX_OWED || isPaused || socket.writableNeedDrain
 
-const read = (connection: Connection) =>
+const read = (connection: Connection, onRead: OnRead = () => {}) =>
   readInTurns(
     connection.socket,
-    () => isFull(connection),
+    (bytes) => {
+      if (bytes && connection.pending === 0) onRead(connection, bytes)
+      return isFull(connection)
+    },
     () => isArriving(connection),
   )
 

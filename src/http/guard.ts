@@ -30,7 +30,10 @@ export function createGuard({ authenticate, rateLimit, config }: Context): Guard
   ): undefined | Promise<void> => {
     if (!caller) throw new AppError('unauthenticated')
     exchange.caller = caller
-    exchange.connection?.markAuthenticated()
+    exchange.connection?.markAuthenticated({
+      lineage: caller.lineage,
+      authorization: exchange.headers.authorization ?? '',
+    })
     if (caller.isUnconfirmed && scope !== 'catalogue:read') throw new AppError('audit_unavailable')
     const allowance = rateLimit?.take(caller.lineage)
     if (allowance instanceof Promise)

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
+import type { Connection } from './connection.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import type { Route } from './router.ts'
 
@@ -6,6 +7,8 @@ import type { Route } from './router.ts'
 export type Hooks = {
   /** Runs first. What it throws becomes the response. */
   readonly onRequest?: (exchange: Exchange) => void
+  /** Runs with the first bytes of a request, before they are parsed. */
+  readonly onRead?: (connection: Connection, bytes: Buffer) => void
   /** Runs when the route is known, before the body is read. */
   readonly authorize?: (exchange: Exchange, route: Route) => undefined | Promise<void>
   /** The only place where a failure becomes a response. */

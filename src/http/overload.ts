@@ -6,7 +6,8 @@ import { createRefusalBudget } from './refusal-budget.ts'
 /**
  * What happens above the in-flight limit. A request waits in a short queue, or is refused at once when the queue is full.
  * The connection of a refused request is paused: what its caller sends next stays unread until its turn comes, and is
- * served then. So each caller costs one refusal for each response, however fast it retries.
+ * served then. While a key has paused connections, its other requests are not read before their turn either. So a caller
+ * costs one refusal, however fast it asks.
  */
 type Overload = {
   /** Whether requests are queued or connections paused. */
@@ -18,6 +19,8 @@ type Overload = {
   /** To be called when there may be room for another request while overload is active. */
   readonly fill: () => void
   readonly pause: (keyId: string, connection: Pausable) => void
+  /** Whether a request of the key would be refused because others of it came first. */
+  readonly isBehind: (keyId: string) => boolean
   readonly resumeAll: () => void
   readonly close: () => void
 }
@@ -82,6 +85,7 @@ export function createOverload(inFlight: InFlight): Overload {
       fill()
     },
     fill,
+    isBehind: (keyId) => paused.has(keyId) && !inFlight.isFew(),
     pause: (keyId, connection) => {
       if (isStopping || connection.socket.destroyed) return
       paused.add(keyId, connection, performance.now())

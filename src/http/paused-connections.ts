@@ -5,6 +5,7 @@ import type { Reading } from './read-in-turns.ts'
 export type Pausable = {
   readonly socket: Pick<Socket, 'pause' | 'resume' | 'destroyed'>
   isPaused: boolean
+  hasTurn: boolean
   readonly reading: Reading | undefined
   /** Holds a slot in the queue for its next request. */
   hasReservation: boolean
@@ -32,8 +33,9 @@ export function createPausedConnections(): PausedConnections {
     queues.delete(keyId)
     if (queue.size > 0) queues.set(keyId, queue)
     connection.isPaused = false
-    connection.socket.resume()
-    connection.reading?.goOn()
+    connection.hasTurn = true
+    if (connection.reading?.isHeld()) connection.reading.goOn()
+    else connection.socket.resume()
   }
   return {
     size: () => size,

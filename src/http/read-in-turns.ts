@@ -18,20 +18,24 @@ export type Reading = {
  * does not read its responses, but only between two reads: it would begin all requests in a read of 64 KiB, thousands, in one
  * turn of the event loop, and keep their responses. A held connection goes on in another turn, when it is no longer full.
  */
-export function readInTurns(socket: Socket, isFull: () => boolean, isInBody: () => boolean): Reading {
+export function readInTurns(
+  socket: Socket,
+  isFull: (next?: Buffer) => boolean,
+  isInBody: () => boolean,
+): Reading {
   const [parse] = socket.listeners('data')
   if (!parse) throw new Error('the connection has no parser')
   let isHeld = false
   /** Node.js pauses it, too: for a body whose reader is slow. It also resumes it, and then the bytes are put back again. */
-  const mustWait = () => {
-    isHeld ||= isFull()
+  const mustWait = (next: Buffer) => {
+    isHeld ||= isFull(next)
     if (isHeld) socket.pause()
     return socket.isPaused()
   }
   const onData = (bytes: Buffer) => {
     let rest = bytes
     do {
-      if (mustWait()) return void socket.unshift(rest)
+      if (mustWait(rest)) return void socket.unshift(rest)
       const end = findEnd(rest, isInBody() ? LEAST_OF_BODY : 0)
       parse.call(socket, rest.subarray(0, end))
       rest = rest.subarray(end)

@@ -41,6 +41,7 @@ export function createApiServer(
       },
       // A damaged database ends the process; a lost one makes it not ready.
       toErrorReply: createToErrorReply(log, audit.reportFailure.bind(audit)),
+      onRead: admission.hold,
       onWorkDone: (exchange) => endAdmission(admission, exchange),
       onClose: (exchange) => {
         accessLog.finish(exchange)

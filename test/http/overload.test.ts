@@ -9,7 +9,7 @@ import { createContext } from '../../src/context/context.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { createApiServer } from '../../src/server/api-server.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { bearer, openTestApp, type TestApp } from '../app.ts'
+import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { inject } from '../inject.ts'
 import { open, portOf, readAnswers, statusesIn, toHead } from './raw.ts'
 
@@ -88,6 +88,35 @@ describe('above the in-flight limit', () => {
     expect((await ask(LIST, busy)).status).toBe(200)
   })
 })
+
+it('callers that ask again at once are refused once each, and not once for each answer', async () => {
+  const crowded = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '32', TABBAT_RATE_LIMIT: '1000000' })
+  await crowded.app.listen({ host: '127.0.0.1', port: 0 })
+  const [callers, answersOfEach] = [200, 10]
+  const request = toVerification()
+  const seen = { answered: 0, refused: 0 }
+  const call = async () => {
+    const socket = await open(crowded)
+    for (let answered = 0; answered < answersOfEach; ) {
+      socket.removeAllListeners()
+      const answer = readAnswers(socket, 1)
+      socket.write(request)
+      const isAnswered = statusesIn(await answer)[0] === 200
+      answered += isAnswered ? 1 : 0
+      seen[isAnswered ? 'answered' : 'refused'] += 1
+    }
+    socket.destroy()
+  }
+  await Promise.all(Array.from({ length: callers }, call))
+  await crowded.close()
+  expect(seen.answered).toBe(callers * answersOfEach)
+  expect(seen.refused).toBeLessThan(3 * callers)
+})
+
+function toVerification(): string {
+  const body = JSON.stringify({ nin: '12345678901', phone: PHONE })
+  return `${toHead('POST /api/v2/kyc/verify-nin', 'content-type: application/json', `content-length: ${body.length}`)}${body}`
+}
 
 it('by default one key may take most of the in-flight limit, and not all', async () => {
   const { app, close } = await openTestApp({ TABBAT_MAX_IN_FLIGHT: '10' })
