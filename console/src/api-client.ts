@@ -1,5 +1,4 @@
 import { toLabel, toSentence } from './format.ts'
-import { commonTexts as texts } from './texts/en/common.ts'
 
 /** A failed request. `fields` has a sentence for each invalid input. */
 export class ApiError extends Error {
@@ -77,12 +76,18 @@ const isFromProxy = ({ status, headers }: Response) =>
   status >= 502 && status <= 504 && !headers.get('content-type')?.includes('json')
 
 const toUnreachableError = (isPost: boolean) =>
-  new ApiError(0, 'unreachable', isPost ? texts.noAnswer : texts.unreachable)
+  new ApiError(
+    0,
+    'unreachable',
+    isPost
+      ? 'The server did not respond. The change may have been made. Check before you try again.'
+      : 'The server cannot be reached.',
+  )
 
 /** For forms that ask only for the password: the message must not mention a name. */
 export function rethrowPasswordError(thrown: unknown): never {
   if (thrown instanceof ApiError && thrown.code === 'wrong_password')
-    throw new ApiError(thrown.status, thrown.code, texts.wrongPassword)
+    throw new ApiError(thrown.status, thrown.code, 'The password is wrong.')
   throw thrown
 }
 
@@ -93,14 +98,14 @@ async function readError(response: Response): Promise<ApiError> {
   const { code, message, errors } = (await response.json().catch(() => ({}))) as ErrorBody
   const fields = Object.entries(errors ?? {}).map(([name, sentences]) => [
     name,
-    toFieldSentence(name, sentences[0] ?? texts.notValid),
+    toFieldSentence(name, sentences[0] ?? 'is not valid'),
   ])
   return new ApiError(
     status,
     code ?? 'unknown',
     status === 429 && headers.has('retry-after')
-      ? texts.toTooMany(headers.get('retry-after') ?? '')
-      : (message ?? texts.toStatus(status)),
+      ? `Too many attempts. Wait ${headers.get('retry-after') ?? ''} seconds, then try again.`
+      : (message ?? `The server returned status ${status} without a message.`),
     Object.fromEntries(fields),
   )
 }
@@ -110,7 +115,7 @@ function toFieldSentence(name: string, text: string): string {
   if (!text.startsWith(`${name} `)) return toSentence(text)
   const plain = text
     .slice(name.length + 1)
-    .replace('>=', texts.atLeast)
-    .replace('<=', texts.atMost)
+    .replace('>=', 'at least')
+    .replace('<=', 'at most')
   return toSentence(`${toLabel(name.split('.').at(-1) ?? name)} ${plain}`)
 }

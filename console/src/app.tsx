@@ -8,7 +8,6 @@ import { toHash } from './hash.ts'
 import { findPage } from './navigation.ts'
 import { useRoute } from './route.ts'
 import { Shell } from './shell.tsx'
-import { shellTexts } from './texts/en/shell.ts'
 import { useConfirmation } from './use-confirmation.ts'
 import { useConnection } from './use-connection.ts'
 
@@ -60,11 +59,11 @@ export function App() {
   return (
     <>
       <button type="button" class="skip" onClick={skip}>
-        {shellTexts.skip}
+        Skip to content
       </button>
       {connection.isOffline && (
         <div class="banner" role="status">
-          {shellTexts.offline}
+          The server cannot be reached. Trying again…
         </div>
       )}
       {isInvited ? (
@@ -98,7 +97,7 @@ export function App() {
 function Starting({ error, onRetry }: { error: ApiError | undefined; onRetry: () => void }) {
   return (
     <main id="main" class="alone" tabIndex={-1}>
-      <h1 class="visually-hidden">{shellTexts.product}</h1>
+      <h1 class="visually-hidden">Tabbat console</h1>
       {error ? <LoadError error={error} onRetry={onRetry} /> : <Loading />}
     </main>
   )

@@ -1,5 +1,4 @@
 import { toHash, toKeySearch } from './hash.ts'
-import { searchTexts as texts } from './texts/en/search.ts'
 
 type SearchResult = { readonly title: string; readonly note: string; readonly href: string }
 
@@ -22,9 +21,17 @@ const MOST_RESULTS = 8
 export function findResults(typed: string, { pages, keys }: Searchable): SearchResult[] {
   const text = typed.trim()
   if (text === '') return []
-  if (NUMBER.test(text)) return [{ title: texts.person, note: texts.personNote, href: toHash('audit') }]
+  if (NUMBER.test(text))
+    return [
+      {
+        title: 'Search for a person',
+        note: 'a number is entered on the audit page, so that it is in no address',
+        href: toHash('audit'),
+      },
+    ]
   const [reference] = REFERENCE.exec(text) ?? []
-  if (reference) return [{ title: reference, note: texts.verification, href: toHash('audit', reference) }]
+  if (reference)
+    return [{ title: reference, note: 'timeline of a verification', href: toHash('audit', reference) }]
   const small = text.toLowerCase()
   const [, keyId] = API_KEY.exec(text) ?? []
   const isKey = ({ id, name }: Searchable['keys'][number]) =>
@@ -32,10 +39,10 @@ export function findResults(typed: string, { pages, keys }: Searchable): SearchR
   const results = [
     ...pages
       .filter(({ title }) => title.toLowerCase().includes(small))
-      .map(({ name, title }) => ({ title, note: texts.page, href: toHash(name) })),
+      .map(({ name, title }) => ({ title, note: 'page', href: toHash(name) })),
     ...keys.filter(isKey).map(({ id, name }) => ({
       title: name,
-      note: `${texts.key} ${id}`,
+      note: `key ${id}`,
       href: toHash('audit', toKeySearch(id)),
     })),
   ]
@@ -43,7 +50,7 @@ export function findResults(typed: string, { pages, keys }: Searchable): SearchR
   if (hasRequests && REQUEST_ID.test(text))
     results.push({
       title: text,
-      note: texts.request,
+      note: 'request',
       href: `${toHash('requests')}?${new URLSearchParams({ request_id: text })}`,
     })
   return results.slice(0, MOST_RESULTS)

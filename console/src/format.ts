@@ -1,31 +1,28 @@
-import { commonTexts } from './texts/en/common.ts'
-import { LOCALE } from './texts/language.ts'
-
 const minute = { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const
-const moment = new Intl.DateTimeFormat(LOCALE, minute)
-const momentOfAnotherYear = new Intl.DateTimeFormat(LOCALE, { ...minute, year: 'numeric' })
-const second = new Intl.DateTimeFormat(LOCALE, { ...minute, second: '2-digit' })
-const exact = new Intl.DateTimeFormat(LOCALE, {
+const moment = new Intl.DateTimeFormat('en-GB', minute)
+const momentOfAnotherYear = new Intl.DateTimeFormat('en-GB', { ...minute, year: 'numeric' })
+const second = new Intl.DateTimeFormat('en-GB', { ...minute, second: '2-digit' })
+const exact = new Intl.DateTimeFormat('en-GB', {
   ...minute,
   year: 'numeric',
   second: '2-digit',
   fractionalSecondDigits: 3,
   timeZoneName: 'short',
 })
-const hourAndMinute = new Intl.DateTimeFormat(LOCALE, { hour: '2-digit', minute: '2-digit' })
-const clock = new Intl.DateTimeFormat(LOCALE, { timeStyle: 'medium' })
-const day = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' })
-const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 })
-const short = new Intl.NumberFormat(LOCALE, { notation: 'compact' })
-const naira = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 2, maximumFractionDigits: 2 })
+const hourAndMinute = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
+const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat('en-GB', { notation: 'compact' })
+const naira = new Intl.NumberFormat('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 // Rounded down, so that one failure in a million is not 100 %.
-const percent = new Intl.NumberFormat(LOCALE, {
+const percent = new Intl.NumberFormat('en-GB', {
   style: 'percent',
   maximumFractionDigits: 2,
   roundingMode: 'floor',
 } as Intl.NumberFormatOptions)
 
-const share = new Intl.NumberFormat(LOCALE, {
+const share = new Intl.NumberFormat('en-GB', {
   style: 'percent',
   maximumFractionDigits: 0,
   roundingMode: 'ceil',
@@ -54,7 +51,7 @@ export const toDay = (text: string) => (Number.isNaN(Date.parse(text)) ? text : 
 export const toShortCount = (count: number) => short.format(count)
 export const toCount = (count: number) => whole.format(count)
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const
-const threeDigits = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 3 })
+const threeDigits = new Intl.NumberFormat('en-GB', { maximumSignificantDigits: 3 })
 /** With three digits: 1.23 GB. */
 export function toBytes(bytes: number): string {
   const power = Math.min(Math.floor(Math.log10(Math.max(Math.abs(bytes), 1)) / 3), UNITS.length - 1)
@@ -69,7 +66,7 @@ export const toPrice = (price: string) =>
 
 /** `+12`, `−0.5` */
 export const toSigned = (value: number, digits: number) =>
-  new Intl.NumberFormat(LOCALE, { maximumFractionDigits: digits, signDisplay: 'exceptZero' }).format(value)
+  new Intl.NumberFormat('en-GB', { maximumFractionDigits: digits, signDisplay: 'exceptZero' }).format(value)
 
 export function toMs(ms: number | null): string {
   if (ms === null) return '–'
@@ -90,4 +87,12 @@ export const toSentence = (text: string) =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 
 /** The title of an operation. */
-export const toOperation = (name: string) => commonTexts.operations[name] ?? toLabel(name)
+const OPERATIONS: Readonly<Record<string, string>> = {
+  verify_nin: 'Verify NIN',
+  verify_bvn: 'Verify BVN',
+  list_internet_bundles: 'Internet bundles',
+  list_sme_bundles: 'SME bundles',
+  list_tv_add_ons: 'TV add-ons',
+}
+
+export const toOperation = (name: string) => OPERATIONS[name] ?? toLabel(name)

@@ -1,65 +1,100 @@
 import type { ComponentType } from 'preact'
 import type { Role } from '../../src/contract/role.ts'
-import type { shellTexts } from './texts/en/shell.ts'
 
 type Body = ComponentType<{ rest: string }>
 
 /** A page. Its code is loaded when it is first opened. */
 export type Page = {
   /** The hash of the URL. */
-  readonly name: keyof typeof shellTexts.pages
+  readonly name: string
+  readonly title: string
   readonly load: () => Promise<Body>
   readonly isForOwners?: boolean
 }
 
-type Group = { readonly name: keyof typeof shellTexts.groups; readonly pages: readonly Page[] }
+type Group = { readonly name: string; readonly title: string; readonly pages: readonly Page[] }
 
-/** The navigation. A new page has a line here and a title in texts/en/shell.ts. */
+/** The navigation. A new page has a line here. */
 const GROUPS: readonly Group[] = [
   {
     name: 'activity',
+    title: 'Activity',
     pages: [
-      { name: 'overview', load: async () => (await import('./pages/overview.tsx')).Overview },
-      { name: 'try', load: async () => (await import('./pages/try-it.tsx')).TryIt },
-      { name: 'batches', load: async () => (await import('./pages/batches.tsx')).Batches },
-      { name: 'requests', load: async () => (await import('./pages/requests.tsx')).Requests },
-      { name: 'audit', load: async () => (await import('./pages/audit.tsx')).Audit },
+      {
+        name: 'overview',
+        title: 'Overview',
+        load: async () => (await import('./pages/overview.tsx')).Overview,
+      },
+      { name: 'try', title: 'Try it', load: async () => (await import('./pages/try-it.tsx')).TryIt },
+      { name: 'batches', title: 'Batches', load: async () => (await import('./pages/batches.tsx')).Batches },
+      {
+        name: 'requests',
+        title: 'Requests',
+        load: async () => (await import('./pages/requests.tsx')).Requests,
+      },
+      { name: 'audit', title: 'Audit', load: async () => (await import('./pages/audit.tsx')).Audit },
     ],
   },
   {
     name: 'access',
+    title: 'Access',
     pages: [
-      { name: 'keys', load: async () => (await import('./pages/keys.tsx')).Keys },
-      { name: 'webhooks', load: async () => (await import('./pages/webhooks.tsx')).Webhooks },
+      { name: 'keys', title: 'Keys', load: async () => (await import('./pages/keys.tsx')).Keys },
+      {
+        name: 'webhooks',
+        title: 'Webhooks',
+        load: async () => (await import('./pages/webhooks.tsx')).Webhooks,
+      },
       {
         name: 'accounts',
+        title: 'Accounts',
         load: async () => (await import('./pages/accounts.tsx')).Accounts,
         isForOwners: true,
       },
-      { name: 'tokens', load: async () => (await import('./pages/tokens.tsx')).Tokens, isForOwners: true },
+      {
+        name: 'tokens',
+        title: 'Tokens',
+        load: async () => (await import('./pages/tokens.tsx')).Tokens,
+        isForOwners: true,
+      },
     ],
   },
   {
     name: 'data',
+    title: 'Data',
     pages: [
-      { name: 'records', load: async () => (await import('./pages/records.tsx')).Records },
-      { name: 'people', load: async () => (await import('./pages/people.tsx')).People },
-      { name: 'catalogue', load: async () => (await import('./pages/catalogue.tsx')).Catalogue },
+      { name: 'records', title: 'Records', load: async () => (await import('./pages/records.tsx')).Records },
+      { name: 'people', title: 'People', load: async () => (await import('./pages/people.tsx')).People },
+      {
+        name: 'catalogue',
+        title: 'Catalogue',
+        load: async () => (await import('./pages/catalogue.tsx')).Catalogue,
+      },
     ],
   },
   {
     name: 'system',
+    title: 'System',
     pages: [
-      { name: 'sources', load: async () => (await import('./pages/sources.tsx')).Sources },
-      { name: 'storage', load: async () => (await import('./pages/storage.tsx')).Storage },
-      { name: 'settings', load: async () => (await import('./pages/settings.tsx')).Settings },
+      { name: 'sources', title: 'Sources', load: async () => (await import('./pages/sources.tsx')).Sources },
+      { name: 'storage', title: 'Storage', load: async () => (await import('./pages/storage.tsx')).Storage },
+      {
+        name: 'settings',
+        title: 'Settings',
+        load: async () => (await import('./pages/settings.tsx')).Settings,
+      },
     ],
   },
 ]
 
-const ACCOUNT: Page = { name: 'account', load: async () => (await import('./pages/account.tsx')).Account }
+const ACCOUNT: Page = {
+  name: 'account',
+  title: 'Your account',
+  load: async () => (await import('./pages/account.tsx')).Account,
+}
 const NOT_FOUND: Page = {
   name: 'notFound',
+  title: 'Page not found',
   load: async () => (await import('./pages/not-found.tsx')).NotFound,
 }
 

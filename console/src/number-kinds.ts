@@ -1,7 +1,5 @@
-import { commonTexts as texts } from './texts/en/common.ts'
-
 /** The kinds of numbers that identify a person, as the options of a field. */
 export const NUMBER_KINDS = [
-  { value: 'nin', text: texts.nin },
-  { value: 'bvn', text: texts.bvn },
+  { value: 'nin', text: 'NIN' },
+  { value: 'bvn', text: 'BVN' },
 ] as const

@@ -8,15 +8,19 @@ export type OverviewFilters = {
   readonly to?: string
 }
 
-export const RANGES = ['hour', 'day', 'week', 'month'] as const
-export const MODES = ['live', 'test', 'all'] as const
+const RANGES = ['hour', 'day', 'week', 'month'] as const
+export const MODES = [
+  { value: 'live', text: 'Live' },
+  { value: 'test', text: 'Test' },
+  { value: 'all', text: 'All' },
+] as const
 
 /** Live traffic of the last day, unless the address says otherwise. */
 export function readOverviewFilters(address: URLSearchParams): OverviewFilters {
   const [from, to] = [address.get('from'), address.get('to')]
   return {
     range: RANGES.find((range) => range === address.get('range')) ?? 'day',
-    mode: MODES.find((mode) => mode === address.get('mode')) ?? 'live',
+    mode: MODES.find(({ value }) => value === address.get('mode'))?.value ?? 'live',
     ...(from ? { from, ...(to ? { to } : {}) } : {}),
   }
 }

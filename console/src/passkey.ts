@@ -3,7 +3,6 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
 import { type ApiClient, ApiError } from './api-client.ts'
-import { passkeysTexts as texts } from './texts/en/passkeys.ts'
 
 /** Browsers offer passkeys only over https and on localhost, and never for an IP address. */
 export const hasPasskeys = (): boolean =>
@@ -28,5 +27,11 @@ export async function usePasskey(api: ApiClient, path: string): Promise<object> 
 /** Browsers do not say whether the user cancelled or there is no passkey. */
 function refuse(error: unknown): never {
   const isKnown = error instanceof Error && error.name === 'InvalidStateError'
-  throw new ApiError(0, 'passkey', isKnown ? texts.known : texts.notFinished)
+  throw new ApiError(
+    0,
+    'passkey',
+    isKnown
+      ? 'This device has a passkey for this account already.'
+      : 'The browser did not finish: it was cancelled, took too long, or found no passkey.',
+  )
 }

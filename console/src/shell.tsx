@@ -6,9 +6,6 @@ import { ToolButtons, ToolDialog, useTools } from './components/shell-tools.tsx'
 import { toZone } from './format.ts'
 import { toHash } from './hash.ts'
 import { groupsFor, type Page } from './navigation.ts'
-import { shellTexts } from './texts/en/shell.ts'
-import { language, saveLanguage } from './texts/language.ts'
-import { LANGUAGES } from './texts/languages.ts'
 import { readTheme, saveTheme, THEMES, type Theme } from './theme.ts'
 
 export function Shell({ page, rest }: { page: Page; rest: string }) {
@@ -17,9 +14,9 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
   const [tool, setTool] = useTools()
   const heading = useRef<HTMLHeadingElement>(null)
   const isFirst = useRef(true)
-  const title = shellTexts.pages[page.name]
+  const { title } = page
   useEffect(() => {
-    document.title = shellTexts.toTitle(title)
+    document.title = `${title} · Tabbat console`
     setOpen(false)
     // The first page keeps the focus at the top of the document.
     if (isFirst.current) isFirst.current = false
@@ -30,7 +27,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
       <header class="side" data-open={isOpen}>
         <div class="brand">
           <a href={toHash('overview')}>
-            <Mark /> {shellTexts.brand}
+            <Mark /> Tabbat
           </a>
           <button
             type="button"
@@ -39,7 +36,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
             aria-controls="navigation"
             onClick={() => setOpen(!isOpen)}
           >
-            {shellTexts.menu}
+            Menu
           </button>
         </div>
         <div id="navigation" class="navigation">
@@ -47,12 +44,11 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
           <Navigation current={page.name} />
           <div class="foot">
             <ThemeSwitch />
-            {Object.keys(LANGUAGES).length > 1 && <LanguageSwitch />}
             <a href={toHash('account')} {...(page.name === 'account' ? { 'aria-current': 'page' } : {})}>
               <span class="breaks">{session.name}</span> <Pill tone="dim">{session.role}</Pill>
             </a>
-            <small class="dim">{shellTexts.toTimeZone(toZone())}</small>
-            <small class="dim">{shellTexts.toVersion(session.version)}</small>
+            <small class="dim">Time zone: {toZone()}</small>
+            <small class="dim">Version {session.version}</small>
           </div>
         </div>
       </header>
@@ -70,15 +66,15 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
 function Navigation({ current }: { current: Page['name'] }) {
   const { session } = useAppContext()
   return (
-    <nav aria-label={shellTexts.main}>
-      {groupsFor(session.role).map(({ name: group, pages }) => (
+    <nav aria-label="Main">
+      {groupsFor(session.role).map(({ name: group, title, pages }) => (
         <div key={group}>
-          <p id={`group-${group}`}>{shellTexts.groups[group]}</p>
+          <p id={`group-${group}`}>{title}</p>
           <ul aria-labelledby={`group-${group}`}>
-            {pages.map(({ name }) => (
+            {pages.map(({ name, title }) => (
               <li key={name}>
                 <a href={toHash(name)} {...(name === current ? { 'aria-current': 'page' } : {})}>
-                  {shellTexts.pages[name]}
+                  {title}
                 </a>
               </li>
             ))}
@@ -96,34 +92,10 @@ function ThemeSwitch() {
     setTheme(chosen)
   }
   return (
-    <select
-      aria-label={shellTexts.theme}
-      value={theme}
-      onChange={(event) => choose(event.currentTarget.value as Theme)}
-    >
-      {THEMES.map((name) => (
+    <select aria-label="Theme" value={theme} onChange={(event) => choose(event.currentTarget.value as Theme)}>
+      {Object.entries(THEMES).map(([name, text]) => (
         <option key={name} value={name}>
-          {shellTexts.themes[name]}
-        </option>
-      ))}
-    </select>
-  )
-}
-
-/** The name of each language in that language. */
-function LanguageSwitch() {
-  return (
-    <select
-      aria-label={shellTexts.language}
-      value={language}
-      onChange={(event) => {
-        saveLanguage(event.currentTarget.value)
-        location.reload()
-      }}
-    >
-      {Object.keys(LANGUAGES).map((code) => (
-        <option key={code} value={code}>
-          {new Intl.DisplayNames([code], { type: 'language' }).of(code)}
+          {text}
         </option>
       ))}
     </select>

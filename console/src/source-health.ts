@@ -1,23 +1,29 @@
 import type { SourceState } from '../../src/admin/shapes/overview.ts'
 import { toNaira, toOperation, toShare, toWords } from './format.ts'
-import { sourcesTexts as texts } from './texts/en/sources.ts'
 
 type HealthTone = 'good' | 'warn' | 'bad' | 'dim'
 type SourceHealth = { readonly tone: HealthTone; readonly words: string }
 
-const { health } = texts
-
 const STATES: Readonly<Record<string, SourceHealth>> = {
-  half_open: { tone: 'warn', words: health.half_open },
-  open: { tone: 'bad', words: health.open },
-  disabled: { tone: 'dim', words: health.disabled },
-  not_running: { tone: 'warn', words: health.not_running },
-  not_asked: { tone: 'dim', words: health.not_asked },
-  unchanged: { tone: 'good', words: health.unchanged },
-  changed: { tone: 'good', words: health.changed },
+  half_open: { tone: 'warn', words: 'failing, being tested' },
+  open: { tone: 'bad', words: 'failing, not called' },
+  disabled: { tone: 'dim', words: 'disabled' },
+  not_running: { tone: 'warn', words: 'server not running' },
+  not_asked: { tone: 'dim', words: 'not called yet' },
+  unchanged: { tone: 'good', words: 'synced, unchanged' },
+  changed: { tone: 'good', words: 'synced' },
 }
 
-const WARNINGS: Readonly<Record<SourceState['warnings'][number], string>> = texts.warnings
+const WARNINGS: Readonly<Record<SourceState['warnings'][number], string>> = {
+  no_funds: 'no funds at the vendor',
+  credentials_refused: 'credentials refused',
+  unknown_path: 'path not found',
+  unlisted_answer: 'returns an unknown error',
+  question_rejected: 'rejects requests',
+  unreadable_phone: 'records without a readable phone',
+  mostly_not_found: 'finds almost no records',
+  throttled: 'rate limited by the vendor',
+}
 
 const FAILING = 0.5
 const DEGRADED = 0.1
@@ -25,17 +31,17 @@ const DEGRADED = 0.1
 /** A closed breaker does not mean healthy: it is closed before the first call, and while a few calls fail. */
 export function toHealth(source: SourceState): SourceHealth {
   const state = source.disabled ? 'disabled' : source.state
-  if (!source.disabled && source.is_capped) return { tone: 'bad', words: health.capped }
+  if (!source.disabled && source.is_capped) return { tone: 'bad', words: 'cap reached, not called' }
   if (!source.disabled && source.warnings.length > 0) return toWarningHealth(source)
   if (state !== 'closed') return toBadIfDown(source, STATES[state] ?? { tone: 'warn', words: toWords(state) })
-  if (source.is_down) return { tone: 'bad', words: health.failing }
+  if (source.is_down) return { tone: 'bad', words: 'failing' }
   const { calls, recent_calls, error_rate } = source
-  if (!calls) return { tone: 'dim', words: health.not_asked }
-  if (recent_calls === 0) return { tone: 'dim', words: health.idle }
-  if ((error_rate ?? 0) >= FAILING) return { tone: 'bad', words: health.failing }
+  if (!calls) return { tone: 'dim', words: 'not called yet' }
+  if (recent_calls === 0) return { tone: 'dim', words: 'no calls in the last five minutes' }
+  if ((error_rate ?? 0) >= FAILING) return { tone: 'bad', words: 'failing' }
   return (error_rate ?? 0) >= DEGRADED
-    ? { tone: 'warn', words: health.degraded }
-    : { tone: 'good', words: health.working }
+    ? { tone: 'warn', words: 'some errors' }
+    : { tone: 'good', words: 'working' }
 }
 
 /** While callers get no answers, nothing is only a warning. */
@@ -48,13 +54,13 @@ function toWarningHealth(source: SourceState): SourceHealth {
   const { warnings, state } = source
   const words = warnings.map((warning) => WARNINGS[warning]).join(', ')
   const tone = warnings.every((warning) => warning === 'throttled') ? 'warn' : 'bad'
-  return toBadIfDown(source, { tone, words: state === 'open' ? texts.toNotCalled(words) : words })
+  return toBadIfDown(source, { tone, words: state === 'open' ? `${words}, not called` : words })
 }
 
 export const toErrorRate = ({ recent_calls, error_rate }: SourceState) =>
   recent_calls ? toShare(error_rate) : '–'
 
-const BREAKERS: Readonly<Record<string, string>> = texts.breakers
+const BREAKERS: Readonly<Record<string, string>> = { closed: 'closed', half_open: 'half open', open: 'open' }
 
 /** Undefined for catalogue sources, which have no breaker. */
 export const toBreaker = ({ state }: SourceState): string | undefined => BREAKERS[state]
@@ -79,14 +85,14 @@ function toSpendProblems(spend: Spend): SourceProblem[] {
       {
         tone: 'bad',
         source,
-        words: texts.toCapReached(toNaira(cap)),
+        words: `has reached its daily cap of ${toNaira(cap)}: not called until midnight in Lagos`,
       },
     ]
   return [
     {
       tone: 'warn',
       source,
-      words: texts.toNearCap(toNaira(spent), toNaira(cap)),
+      words: `has spent ${toNaira(spent)} of ${toNaira(cap)} today; at the cap it is not called until midnight in Lagos`,
     },
   ]
 }
@@ -119,7 +125,7 @@ export function findProblems(sources: readonly SourceState[]): SourceProblem[] {
     // The cap is per source, so it is reported once below.
     if (row.is_capped && !row.disabled) return []
     if (tone === 'good' || (tone === 'dim' && !row.disabled)) return []
-    const errors = row.error_rate && !row.disabled ? texts.toErrors(toErrorRate(row)) : ''
+    const errors = row.error_rate && !row.disabled ? ` (${toErrorRate(row)} errors)` : ''
     const what = row.disabled ? '' : `${toOperation(row.operation)}: `
     return [{ tone, source: row.source, words: `${what}${words}${errors}` }]
   })

@@ -1,12 +1,13 @@
-export const THEMES = ['auto', 'light', 'dark'] as const
-export type Theme = (typeof THEMES)[number]
+/** The themes, as the switch names them. */
+export const THEMES = { auto: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' } as const
+export type Theme = keyof typeof THEMES
 
 const STORAGE_KEY = 'tabbat-theme'
 
-/** The browser keeps the theme and the language, and nothing else. */
+/** The browser keeps the theme, and nothing else. */
 export function readTheme(): Theme {
   const stored = localStorage.getItem(STORAGE_KEY)
-  return THEMES.find((theme) => theme === stored) ?? 'auto'
+  return stored === 'light' || stored === 'dark' ? stored : 'auto'
 }
 
 export function applyTheme(theme: Theme): void {

@@ -1,6 +1,5 @@
 import { useCallback, useRef, useState } from 'preact/hooks'
 import { ApiError } from './api-client.ts'
-import { commonTexts } from './texts/en/common.ts'
 
 /** A request that changes something: one at a time, with its error. */
 export type Mutation<Args extends unknown[]> = {
@@ -25,7 +24,11 @@ export function useMutation<Args extends unknown[]>(work: (...args: Args) => Pro
     try {
       await latest.current(...args)
     } catch (thrown) {
-      setError(thrown instanceof ApiError ? thrown : new ApiError(0, 'page', commonTexts.pageError))
+      setError(
+        thrown instanceof ApiError
+          ? thrown
+          : new ApiError(0, 'page', 'Internal error of the page. Reload it.'),
+      )
     } finally {
       isRunning.current = false
       setBusy(false)

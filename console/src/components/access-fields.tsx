@@ -1,4 +1,3 @@
-import { commonTexts as texts } from '../texts/en/common.ts'
 import { TextField } from './field.tsx'
 
 type FieldProps = {
@@ -18,9 +17,9 @@ export const NameField = ({ example, ...rest }: NameProps) => (
 export const AddressesField = (props: FieldProps) => (
   <TextField
     {...props}
-    label={texts.addresses}
+    label="Allowed IP addresses"
     placeholder="203.0.113.7, 10.0.0.0/8"
-    help={texts.addressesHelp}
+    help="Separated by spaces or commas. Empty: any address."
   />
 )
 

@@ -3,9 +3,6 @@ import type { Account, OneTimeLink } from '../../../src/admin/shapes/session.ts'
 import type { Role } from '../../../src/contract/role.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext } from '../app-context.ts'
-import { accountsTexts as texts } from '../texts/en/accounts.ts'
-import { factorsTexts } from '../texts/en/factors.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm } from './dialog.tsx'
 import { SelectField } from './field.tsx'
@@ -13,9 +10,9 @@ import { SelectField } from './field.tsx'
 export type Link = Static<typeof OneTimeLink>
 
 const ROLES = [
-  { value: 'viewer', text: texts.viewer },
-  { value: 'operator', text: texts.operator },
-  { value: 'owner', text: texts.owner },
+  { value: 'viewer', text: 'Viewer: reads, changes nothing' },
+  { value: 'operator', text: 'Operator: also changes keys, catalogue and sources' },
+  { value: 'owner', text: 'Owner: also manages accounts and reveals records' },
 ]
 
 export function InviteDialog({ onClose, onLink }: { onClose: () => void; onLink: (link: Link) => void }) {
@@ -23,8 +20,8 @@ export function InviteDialog({ onClose, onLink }: { onClose: () => void; onLink:
   const [role, setRole] = useState('operator')
   const mutation = useMutation(async () => onLink(await api.post<Link>('/admin/invitations', { role })))
   return (
-    <Confirm title={texts.invitationTitle} verb={texts.createLink} mutation={mutation} onClose={onClose}>
-      <SelectField label={texts.role} value={role} onValue={setRole} options={ROLES} />
+    <Confirm title="Create an invitation" verb="Create link" mutation={mutation} onClose={onClose}>
+      <SelectField label="Role" value={role} onValue={setRole} options={ROLES} />
     </Confirm>
   )
 }
@@ -43,13 +40,8 @@ export function RoleDialog({ account, onClose, onDone }: AccountProps & { onDone
     if (account.name === session.name) recheckSession()
   })
   return (
-    <Confirm
-      title={texts.toRoleTitle(account.name)}
-      verb={texts.changeRole}
-      mutation={mutation}
-      onClose={onClose}
-    >
-      <SelectField label={texts.role} value={role} onValue={setRole} options={ROLES} />
+    <Confirm title={`Role of ${account.name}`} verb="Change role" mutation={mutation} onClose={onClose}>
+      <SelectField label="Role" value={role} onValue={setRole} options={ROLES} />
     </Confirm>
   )
 }
@@ -59,12 +51,15 @@ export function ResetDialog({ account, onClose, onLink }: AccountProps & { onLin
   const mutation = useMutation(async () => onLink(await api.post<Link>(toPath(account, 'reset'))))
   return (
     <Confirm
-      title={texts.toResetTitle(account.name)}
-      verb={texts.createLink}
+      title={`Reset the password of ${account.name}?`}
+      verb="Create link"
       mutation={mutation}
       onClose={onClose}
     >
-      <p>{fill(texts.resetText, { name: account.name })}</p>
+      <p>
+        This creates a one-time link with which {account.name} sets a new password. The old password works
+        until then.
+      </p>
     </Confirm>
   )
 }
@@ -77,14 +72,14 @@ export function RemoveDialog({ account, onClose, onDone }: AccountProps & { onDo
   })
   return (
     <Confirm
-      title={texts.toRemoveTitle(account.name)}
-      verb={texts.remove}
+      title={`Remove ${account.name}?`}
+      verb="Remove"
       mutation={mutation}
       onClose={onClose}
       typed={account.name}
       isDanger
     >
-      <p>{texts.removeText}</p>
+      <p>The account and its sessions end at once. Its rows in the audit log remain.</p>
     </Confirm>
   )
 }
@@ -99,13 +94,17 @@ export function ResetFactorsDialog({ account, onClose, onDone }: AccountProps & 
   })
   return (
     <Confirm
-      title={factorsTexts.resetQuestion(account.name)}
-      verb={factorsTexts.reset}
+      title={`Delete the second factors of ${account.name}?`}
+      verb="Reset second factor"
       mutation={mutation}
       onClose={onClose}
       isDanger
     >
-      <p>{factorsTexts.resetEffect(account.name)}</p>
+      <p>
+        Use this if {account.name} has lost all second factors. Check first that the request comes from{' '}
+        {account.name}: afterwards the password alone is enough to sign in. All sessions of {account.name}{' '}
+        end.
+      </p>
     </Confirm>
   )
 }

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { CatalogueOutcome } from '../../../src/admin/shapes/catalogue.ts'
-import { catalogueTexts as texts } from '../texts/en/catalogue.ts'
 import { useMutation } from '../use-mutation.ts'
 import { CatalogueDiff } from './catalogue-diff.tsx'
 import { Dialog, SubmitButton } from './dialog.tsx'
@@ -28,9 +27,11 @@ export function ActivateDialog({ title, preview, apply, onClose, onDone }: Activ
     return (
       <Dialog title={title} onClose={onClose}>
         <p class="note good" role="status">
-          {done.outcome === 'unchanged' ? texts.identical : texts.toActive(done.version)}
+          {done.outcome === 'unchanged'
+            ? 'The lists are identical. Nothing was changed.'
+            : `Version ${done.version} is active.`}
         </p>
-        <Footer onClose={onClose} label={texts.close} />
+        <Footer onClose={onClose} label="Close" />
       </Dialog>
     )
   return (
@@ -44,10 +45,10 @@ export function ActivateDialog({ title, preview, apply, onClose, onDone }: Activ
         {hasDoubts && <Doubts doubts={doubts} />}
         <CatalogueDiff changes={changes} />
         <ErrorNote error={mutation.error} />
-        <Footer onClose={onClose} label={changes.length > 0 || hasDoubts ? texts.cancel : texts.close}>
+        <Footer onClose={onClose} label={changes.length > 0 || hasDoubts ? 'Cancel' : 'Close'}>
           {(changes.length > 0 || hasDoubts) && (
             <SubmitButton isBusy={mutation.isBusy} isDanger={hasDoubts}>
-              {hasDoubts ? texts.activateAnyway : texts.activate}
+              {hasDoubts ? 'Activate anyway' : 'Activate'}
             </SubmitButton>
           )}
         </Footer>
@@ -62,7 +63,7 @@ function Doubts({ doubts }: { doubts: readonly string[] }) {
   return (
     <div class="note warn" ref={box} tabIndex={-1}>
       <p>
-        <b>{texts.implausible}</b>
+        <b>These lists failed the plausibility check</b>
       </p>
       <ul>
         {doubts.map((doubt) => (

@@ -10,7 +10,6 @@ import {
 } from '../audit-filters.ts'
 import { toLabel, toOperation } from '../format.ts'
 import { NUMBER_KINDS } from '../number-kinds.ts'
-import { auditTexts as texts } from '../texts/en/audit.ts'
 import type { TypedNumber } from '../use-audit-search.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
@@ -69,17 +68,17 @@ export function AuditForm({ view, filters, options, isBusy, error, onSearch }: A
       </div>
       {filters.person && (
         <p class="bar">
-          {texts.person}{' '}
+          One person, by the keyed hash of the number.{' '}
           <button type="button" class="small" onClick={() => onSearch({ ...filters, person: '' }, undefined)}>
-            {texts.anyPerson}
+            Any person
           </button>
         </p>
       )}
       <ErrorNote error={error} />
       <div class="bar">
-        <SubmitButton isBusy={isBusy}>{texts.search}</SubmitButton>
+        <SubmitButton isBusy={isBusy}>Search</SubmitButton>
         <button type="button" class="plain" onClick={() => onSearch({}, undefined)}>
-          {texts.clear}
+          Clear
         </button>
       </div>
     </form>
@@ -89,8 +88,8 @@ export function AuditForm({ view, filters, options, isBusy, error, onSearch }: A
 type FieldsProps = { readonly draft: Draft; readonly onChange: (part: Partial<Draft>) => void }
 
 const toOptions = (words: readonly string[], toText = toLabel) => [
-  { value: '', text: texts.any },
-  ...words.map((word) => ({ value: word, text: word === 'none' ? texts.none : toText(word) })),
+  { value: '', text: 'Any' },
+  ...words.map((word) => ({ value: word, text: word === 'none' ? 'No outcome recorded' : toText(word) })),
 ]
 
 function Filters({
@@ -118,7 +117,7 @@ function Filters({
   return (
     <>
       <TextField
-        label={texts.reference}
+        label="Reference"
         value={draft.reference ?? ''}
         onValue={(reference) => onChange({ reference })}
         placeholder="ver_…"
@@ -126,29 +125,24 @@ function Filters({
         maxLength={100}
       />
       <KeyField draft={draft} keys={options?.keys ?? []} onChange={onChange} />
-      {select('outcome', texts.outcome, options?.outcomes)}
-      {select('operation', texts.operation, options?.operations)}
-      {select('source', texts.source, options?.sources)}
-      {view === 'rows' && select('phase', texts.phase, options?.phases)}
+      {select('outcome', 'Outcome', options?.outcomes)}
+      {select('operation', 'Operation', options?.operations)}
+      {select('source', 'Source', options?.sources)}
+      {view === 'rows' && select('phase', 'Phase', options?.phases)}
       <TextField
-        label={texts.consent}
+        label="Consent reference"
         value={draft.consent_reference ?? ''}
         onValue={(consent_reference) => onChange({ consent_reference })}
         autocomplete="off"
         maxLength={200}
       />
       <TextField
-        label={texts.from}
+        label="From"
         type="datetime-local"
         value={draft.from ?? ''}
         onValue={(from) => onChange({ from })}
       />
-      <TextField
-        label={texts.to}
-        type="datetime-local"
-        value={draft.to ?? ''}
-        onValue={(to) => onChange({ to })}
-      />
+      <TextField label="To" type="datetime-local" value={draft.to ?? ''} onValue={(to) => onChange({ to })} />
     </>
   )
 }
@@ -160,11 +154,11 @@ function KeyField({ draft, keys, onChange }: FieldsProps & { keys: AuditOptions[
   return (
     <div>
       <TextField
-        label={texts.key}
+        label="Key"
         value={draft.key ?? ''}
         onValue={(key) => onChange({ key })}
         {...({ list: id } as object)}
-        help={texts.keyHelp}
+        help="The name or the id of a key."
         autocomplete="off"
         maxLength={100}
       />
@@ -181,18 +175,18 @@ function Person({ draft, onChange, error }: FieldsProps & { error: string | unde
   return (
     <>
       <SelectField
-        label={texts.kind}
+        label="Type of number"
         value={draft.kind}
         onValue={(kind) => onChange({ kind: kind as Draft['kind'] })}
         options={NUMBER_KINDS}
       />
       <SecretField
-        label={texts.number}
+        label="NIN or BVN"
         value={draft.number}
         onValue={(number) => onChange({ number })}
         maxLength={18}
-        placeholder={texts.numberPlaceholder}
-        help={texts.numberHelp}
+        placeholder="11 digits, or a virtual NIN"
+        help="The server hashes it. It is in no URL and no log; the address then has the keyed hash."
         error={error}
       />
     </>

@@ -1,7 +1,6 @@
 import type { AuditRowView, VerificationView } from '../../../src/admin/shapes/audit.ts'
 import { toMs, toOperation, toWords } from '../format.ts'
 import { toHash } from '../hash.ts'
-import { auditTexts as texts } from '../texts/en/audit.ts'
 import { Pill, toOutcomeTone } from './pill.tsx'
 import { type Column, Table } from './table.tsx'
 import { When } from './when.tsx'
@@ -10,11 +9,11 @@ type Common = Pick<AuditRowView, 'operation' | 'outcome' | 'key_id' | 'key_name'
 
 /** Columns that verifications and rows have in common. */
 const OPERATION: Column<Common> = {
-  title: texts.operation,
+  title: 'Operation',
   cell: ({ operation }) => <span class="nowrap">{operation === null ? '–' : toOperation(operation)}</span>,
 }
 const KEY: Column<Common> = {
-  title: texts.key,
+  title: 'Key',
   cell: ({ key_id, key_name }) =>
     key_id === null ? (
       '–'
@@ -44,21 +43,21 @@ const toReference = (reference: string | null) =>
 export function VerificationTable({ verifications }: { verifications: readonly VerificationView[] }) {
   return (
     <Table
-      label={texts.verificationsLabel}
+      label="Verifications that fit the search"
       rows={verifications}
       keyOf={({ reference }) => reference}
       columns={[
-        { title: texts.started, cell: ({ started_at }) => <When at={started_at} to="second" /> },
+        { title: 'Started', cell: ({ started_at }) => <When at={started_at} to="second" /> },
         OPERATION,
-        { title: texts.outcome, cell: ({ outcome }) => toOutcome(outcome, texts.pending) },
+        { title: 'Outcome', cell: ({ outcome }) => toOutcome(outcome, 'none yet') },
         KEY,
-        { title: texts.sources, cell: toSources },
-        { title: texts.took, isNumber: true, cell: toDuration },
+        { title: 'Sources', cell: toSources },
+        { title: 'Took', isNumber: true, cell: toDuration },
         {
-          title: texts.consentColumn,
+          title: 'Consent',
           cell: ({ consent_reference }) => <span class="clip">{consent_reference ?? '–'}</span>,
         },
-        { title: texts.reference, cell: ({ reference }) => toReference(reference) },
+        { title: 'Reference', cell: ({ reference }) => toReference(reference) },
       ]}
     />
   )
@@ -75,17 +74,17 @@ const toDuration = ({ started_at, ended_at }: VerificationView) =>
 export function RowTable({ rows }: { rows: readonly AuditRowView[] }) {
   return (
     <Table
-      label={texts.rowsLabel}
+      label="Rows of the audit log"
       rows={rows}
       keyOf={({ chain, sequence }) => `${chain} ${sequence}`}
       columns={[
-        { title: texts.time, cell: ({ time }) => <When at={time} to="second" /> },
-        { title: texts.phase, cell: ({ phase }) => <span class="nowrap">{toWords(phase)}</span> },
+        { title: 'Time', cell: ({ time }) => <When at={time} to="second" /> },
+        { title: 'Phase', cell: ({ phase }) => <span class="nowrap">{toWords(phase)}</span> },
         OPERATION,
-        { title: texts.outcome, cell: ({ outcome }) => toOutcome(outcome, '–') },
+        { title: 'Outcome', cell: ({ outcome }) => toOutcome(outcome, '–') },
         KEY,
-        { title: texts.reference, cell: ({ request_reference }) => toReference(request_reference) },
-        { title: texts.detail, cell: ({ detail }) => <span class="clip">{detail ?? ''}</span> },
+        { title: 'Reference', cell: ({ request_reference }) => toReference(request_reference) },
+        { title: 'Detail', cell: ({ detail }) => <span class="clip">{detail ?? ''}</span> },
       ]}
     />
   )

@@ -2,8 +2,6 @@ import { Fragment } from 'preact'
 import type { AuditRowView, AuditTimeline } from '../../../src/admin/shapes/audit.ts'
 import { toMs, toOperation, toWords } from '../format.ts'
 import { toHash } from '../hash.ts'
-import { auditTexts as texts } from '../texts/en/audit.ts'
-import { fill } from '../texts/fill.ts'
 import { useQuery } from '../use-query.ts'
 import { CopyButton } from './copy.tsx'
 import { Facts } from './facts.tsx'
@@ -19,19 +17,17 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
   return (
     <>
       <p>
-        <a href={toHash('audit')}>{texts.back}</a>
+        <a href={toHash('audit')}>← Audit log</a>
       </p>
-      <Panel title={texts.timeline}>
+      <Panel title="Timeline of a verification">
         <p class="bar">
-          <code class="breaks">{reference}</code> <CopyButton text={reference} what={texts.theReference} />
+          <code class="breaks">{reference}</code> <CopyButton text={reference} what="the reference" />
         </p>
         <QueryResult query={query}>
           {({ rows, archives_note }) =>
             rows.length === 0 ? (
               <Empty>
-                <p>
-                  {texts.noRow} {archives_note}
-                </p>
+                <p>No row has this reference. {archives_note}</p>
               </Empty>
             ) : (
               <>
@@ -63,12 +59,12 @@ function Summary({ rows }: { rows: readonly AuditRowView[] }) {
   return (
     <Facts
       facts={[
-        [texts.operation, toOperation(find('operation'))],
-        [texts.mode, find('mode')],
-        [texts.key, keyId && <KeyLink id={keyId} name={find('key_name')} />],
+        ['Operation', toOperation(find('operation'))],
+        ['Mode', find('mode')],
+        ['Key', keyId && <KeyLink id={keyId} name={find('key_name')} />],
         ...toGiven([
-          [texts.amount, find('amount')],
-          [texts.consent, find('consent_reference')],
+          ['Amount', find('amount')],
+          ['Consent reference', find('consent_reference')],
         ]),
       ]}
     />
@@ -83,11 +79,11 @@ const KeyLink = ({ id, name }: { id: string; name: string }) => (
 )
 
 const PHASES: Readonly<Record<string, string>> = {
-  queued: texts.queued,
-  intent: texts.requested,
-  attempt: texts.attempt,
-  outcome: texts.answered,
-  replay: texts.replayed,
+  queued: 'Accepted, answered later',
+  intent: 'Requested',
+  attempt: 'Sources were asked without an answer',
+  outcome: 'Answered',
+  replay: 'Stored response returned again',
 }
 
 /** A row that is a whole verification also has the time of its request. */
@@ -114,29 +110,29 @@ function Row({ row }: { row: AuditRowView }) {
         </span>
       </div>
       {source_attempts.length > 0 && (
-        <ol class="attempts" aria-label={texts.attempts}>
+        <ol class="attempts" aria-label="Source attempts, in order">
           {source_attempts.map(({ name, result, ms, reference }, index) => (
             <li key={index}>
               <b>{name}</b> <Pill tone={toResultTone(result)}>{toWords(result)}</Pill>{' '}
               <span class="dim">{toMs(ms)}</span>
-              {reference && <small class="dim breaks">{fill(texts.vendorReference, { reference })}</small>}
+              {reference && <small class="dim breaks">, vendor reference {reference}</small>}
             </li>
           ))}
         </ol>
       )}
       <Facts
         facts={toGiven([
-          [texts.fieldsReleased, phase === 'replay' ? null : toFields(row)],
-          [texts.detail, row.detail],
+          ['Fields released', phase === 'replay' ? null : toFields(row)],
+          ['Detail', row.detail],
         ])}
       />
       <details>
-        <summary class="dim">{texts.auditRow}</summary>
+        <summary class="dim">Audit row</summary>
         <Facts
           facts={toGiven([
-            [texts.fieldsReleased, phase === 'replay' ? toFields(row) : null],
-            [texts.row, texts.toRowOf(row.sequence, row.chain)],
-            [texts.hash, row.hash],
+            ['Fields released', phase === 'replay' ? toFields(row) : null],
+            ['Row', `${row.sequence} of chain ${row.chain}`],
+            ['Hash', row.hash],
           ])}
         />
       </details>

@@ -1,7 +1,6 @@
 import type { ListedBatch } from '../../../src/admin/shapes/batches.ts'
 import { useAppContext } from '../app-context.ts'
 import { saveFile } from '../save-file.ts'
-import { batchesTexts as texts } from '../texts/en/batches.ts'
 import { useMutation } from '../use-mutation.ts'
 import { BatchKeyField } from './batch-upload.tsx'
 import { Confirm, FormDialog } from './dialog.tsx'
@@ -19,8 +18,11 @@ export function CancelBatch({ batch, onClose, onDone }: CancelProps) {
     onDone()
   })
   return (
-    <Confirm title={texts.cancelTitle} verb={texts.cancelVerb} mutation={cancel} onClose={onClose} isDanger>
-      <p>{texts.cancelText}</p>
+    <Confirm title="Cancel this batch?" verb="Cancel the batch" mutation={cancel} onClose={onClose} isDanger>
+      <p>
+        Rows that have not begun are not verified. Rows that have begun are finished, and the results so far
+        stay.
+      </p>
     </Confirm>
   )
 }
@@ -43,14 +45,14 @@ export function DownloadResults({ batch, apiKey, onKey, hasSandbox, onClose }: D
   })
   return (
     <FormDialog
-      title={texts.downloadTitle}
-      verb={texts.downloadVerb}
+      title="Download the results"
+      verb="Download CSV"
       mutation={download}
       onSubmit={download.run}
       onClose={onClose}
     >
-      <p>{texts.downloadNote}</p>
-      <BatchKeyField label={texts.downloadKey} apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
+      <p>The file holds personal data. The download is written to the audit log with your account.</p>
+      <BatchKeyField label="Key that sent the batch" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
     </FormDialog>
   )
 }

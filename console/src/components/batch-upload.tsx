@@ -3,8 +3,6 @@ import type { UploadResult } from '../../../src/admin/shapes/batches.ts'
 import { ApiError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
 import { toCount } from '../format.ts'
-import { batchesTexts as texts } from '../texts/en/batches.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
@@ -23,8 +21,8 @@ export const BatchKeyField = ({ label, apiKey, onKey, hasSandbox }: KeyProps & {
     label={label}
     value={apiKey}
     onValue={onKey}
-    placeholder={hasSandbox ? texts.keyPlaceholder : 'tbt_…'}
-    help={hasSandbox ? texts.keyHelp : undefined}
+    placeholder={hasSandbox ? 'the public sandbox key' : 'tbt_…'}
+    help={hasSandbox ? 'Leave it empty for the public sandbox key.' : undefined}
   />
 )
 
@@ -47,13 +45,14 @@ export function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { 
     setAccepted(undefined)
     if (!file) return
     const type = TYPES[file.name.split('.').at(-1)?.toLowerCase() ?? '']
-    if (!type) throw new ApiError(0, 'type', texts.wrongType)
+    if (!type)
+      throw new ApiError(0, 'type', 'The name of the file must end in .csv, .ndjson, .jsonl or .json.')
     const result = await api.upload<UploadResult>('/admin/batches', file, { type, key: apiKey.trim() })
     setAccepted(readAccepted(result))
     onDone()
   })
   return (
-    <Panel title={texts.sendFile}>
+    <Panel title="Send a file">
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -61,14 +60,14 @@ export function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { 
         }}
       >
         <FileField
-          label={texts.file}
-          help={texts.fileHelp}
+          label="File"
+          help="CSV with a header, NDJSON or a JSON array. Columns: operation (verify_nin or verify_bvn), nin or bvn, phone, amount, reference. Up to 50 000 rows."
           accept=".csv,.ndjson,.jsonl,.json"
           onFile={setFile}
         />
-        <BatchKeyField label={texts.key} apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
+        <BatchKeyField label="Key" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
         <SubmitButton isBusy={upload.isBusy} isDisabled={!file || (apiKey.trim() === '' && !hasSandbox)}>
-          {texts.send}
+          Send
         </SubmitButton>
       </form>
       <ErrorNote error={upload.error} />
@@ -87,25 +86,27 @@ function readAccepted({ status, body }: UploadResult): Accepted {
   }
   if (status === 202 && answer.data) return answer.data
   const detail = Object.values(answer.errors ?? {}).flat()[0]
-  throw new ApiError(status, answer.code ?? 'refused', detail ?? answer.message ?? texts.refused)
+  throw new ApiError(status, answer.code ?? 'refused', detail ?? answer.message ?? 'The file was refused.')
 }
 
 function Refusals({ rows, refusals }: Accepted) {
   if (refusals.length === 0)
     return (
       <p class="note good" role="status">
-        {fill(texts.accepted, { rows: toCount(rows) })}
+        {toCount(rows)} rows were accepted.
       </p>
     )
   return (
     <div class="note warn" role="status">
-      <p>{texts.someRefused}</p>
+      <p>Some rows were refused. The others are being verified.</p>
       <ul>
         {refusals.slice(0, MOST_SHOWN).map(({ line, field, message }) => (
-          <li key={`${line} ${field}`}>{fill(texts.line, { line, message })}</li>
+          <li key={`${line} ${field}`}>
+            Line {line}: {message}
+          </li>
         ))}
       </ul>
-      {refusals.length > MOST_SHOWN && <p>{texts.moreRefused}</p>}
+      {refusals.length > MOST_SHOWN && <p>The results name the others.</p>}
     </div>
   )
 }

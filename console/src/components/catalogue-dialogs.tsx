@@ -2,8 +2,6 @@ import { useEffect, useId, useState } from 'preact/hooks'
 import type { CatalogueOutcome } from '../../../src/admin/shapes/catalogue.ts'
 import { ApiError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
-import { catalogueTexts as texts } from '../texts/en/catalogue.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { ActivateDialog, type ChangeDialogProps } from './activate-dialog.tsx'
 import { Dialog, SubmitButton } from './dialog.tsx'
@@ -26,7 +24,7 @@ export function ImportDialog({ onClose, onDone }: ChangeDialogProps) {
   if (preview)
     return (
       <ActivateDialog
-        title={texts.import}
+        title="Import"
         preview={preview}
         onClose={onClose}
         onDone={onDone}
@@ -34,22 +32,22 @@ export function ImportDialog({ onClose, onDone }: ChangeDialogProps) {
       />
     )
   return (
-    <Dialog title={texts.importLists} onClose={onClose} isWide>
+    <Dialog title="Import lists" onClose={onClose} isWide>
       <form
         onSubmit={(event) => {
           event.preventDefault()
           dryRun.run()
         }}
       >
-        <p class="dim">{texts.importHelp}</p>
+        <p class="dim">A catalogue export, or one list of it. Nothing is changed yet.</p>
         <Content text={text} onText={setText} />
         <ErrorNote error={dryRun.error} />
         <footer>
           <button type="button" class="plain" onClick={onClose}>
-            {texts.cancel}
+            Cancel
           </button>
           <SubmitButton isBusy={dryRun.isBusy} isDisabled={text.trim() === ''}>
-            {texts.previewChanges}
+            Preview changes
           </SubmitButton>
         </footer>
       </form>
@@ -61,7 +59,7 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new ApiError(0, 'not_json', texts.notJson)
+    throw new ApiError(0, 'not_json', 'This is not valid JSON. Nothing was sent.')
   }
 }
 
@@ -70,14 +68,14 @@ function Content({ text, onText }: { text: string; onText: (text: string) => voi
   return (
     <>
       <FileField
-        label={texts.file}
+        label="File"
         accept="application/json,.json"
         onFile={async (file) => {
           if (file) onText(await file.text())
         }}
       />
       <div class="field">
-        <label for={`${id}-text`}>{texts.orPasteJson}</label>
+        <label for={`${id}-text`}>Or paste JSON</label>
         <textarea
           id={`${id}-text`}
           rows={8}
@@ -103,7 +101,7 @@ export function SyncDialog({ source, onClose, onDone }: ChangeDialogProps & { so
   if (preview)
     return (
       <ActivateDialog
-        title={texts.toSyncTitle(source)}
+        title={`Sync from ${source}`}
         preview={preview}
         onClose={onClose}
         onDone={onDone}
@@ -111,8 +109,8 @@ export function SyncDialog({ source, onClose, onDone }: ChangeDialogProps & { so
       />
     )
   return (
-    <Dialog title={texts.toSyncTitle(source)} onClose={onClose} isWide>
-      <p>{fill(texts.fetching, { source })}</p>
+    <Dialog title={`Sync from ${source}`} onClose={onClose} isWide>
+      <p>Fetching the lists of {source}. Nothing is changed yet.</p>
       {dryRun.isBusy && <Loading />}
       <ErrorNote error={dryRun.error} />
     </Dialog>

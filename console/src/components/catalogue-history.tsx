@@ -7,8 +7,6 @@ import type {
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toMoment } from '../format.ts'
-import { catalogueTexts as texts } from '../texts/en/catalogue.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { CatalogueDiff } from './catalogue-diff.tsx'
@@ -31,37 +29,37 @@ export function CatalogueHistory({ view, onChange }: HistoryProps) {
   const isOperator = useHasRole('operator')
   if (versions.length === 0)
     return (
-      <Panel title={texts.history}>
+      <Panel title="History">
         <Empty>
-          <p>{texts.noVersions}</p>
+          <p>There are no earlier versions. An import or a sync creates one.</p>
         </Empty>
       </Panel>
     )
   return (
-    <Panel title={texts.history}>
+    <Panel title="History">
       <Table
-        label={texts.versionTable}
+        label="Versions of the catalogue"
         rows={isWhole ? versions : versions.slice(0, FEW)}
         keyOf={({ id }) => id}
         columns={[
-          { title: texts.version, cell: ({ id }) => id },
-          { title: texts.time, cell: ({ at }) => <When at={at} otherwise={texts.shipped} /> },
-          { title: texts.origin, cell: ({ origin }) => origin },
-          { title: texts.by, cell: ({ author }) => author },
+          { title: 'Version', cell: ({ id }) => id },
+          { title: 'Time', cell: ({ at }) => <When at={at} otherwise="shipped" /> },
+          { title: 'Origin', cell: ({ origin }) => origin },
+          { title: 'By', cell: ({ author }) => author },
           {
             title: '',
             cell: ({ id }) =>
               id === version ? (
-                <Pill tone="good">{texts.active}</Pill>
+                <Pill tone="good">active</Pill>
               ) : (
                 isOperator && (
                   <button
                     type="button"
                     class="small"
-                    aria-label={texts.toRollBackLabel(id)}
+                    aria-label={`Roll back to version ${id}`}
                     onClick={() => setTarget(id)}
                   >
-                    {texts.rollBack}
+                    Roll back
                   </button>
                 )
               ),
@@ -70,7 +68,7 @@ export function CatalogueHistory({ view, onChange }: HistoryProps) {
       />
       {!isWhole && versions.length > FEW && (
         <button type="button" class="small" onClick={() => setWhole(true)}>
-          {fill(texts.showAllVersions, { length: versions.length })}
+          Show all {versions.length} versions
         </button>
       )}
       {versions.length > 1 && <CompareVersions view={view} />}
@@ -99,12 +97,12 @@ function CompareVersions({ view: { versions } }: { view: CatalogueView }) {
   }))
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{texts.compare}</summary>
+      <summary>Compare two versions</summary>
       {isOpen && (
         <>
           <div class="grid">
-            <SelectField label={texts.fromVersion} value={from} onValue={setFrom} options={options} />
-            <SelectField label={texts.toVersion} value={to} onValue={setTo} options={options} />
+            <SelectField label="From version" value={from} onValue={setFrom} options={options} />
+            <SelectField label="To version" value={to} onValue={setTo} options={options} />
           </div>
           <VersionDiff from={from} to={to} />
         </>
@@ -133,13 +131,13 @@ function RollBack({ from, to, onClose, onDone }: RollBackProps) {
   })
   return (
     <Confirm
-      title={texts.toRollBackTitle(to)}
-      verb={texts.rollBack}
+      title={`Roll back to version ${to}?`}
+      verb="Roll back"
       mutation={mutation}
       onClose={onClose}
       isDanger
     >
-      <p>{fill(texts.rollBackText, { to })}</p>
+      <p>Version {to} becomes active at once, as a new version. Changes:</p>
       <VersionDiff from={String(from)} to={String(to)} />
     </Confirm>
   )

@@ -6,8 +6,6 @@ import type {
 } from '../../../src/admin/shapes/catalogue.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
-import { catalogueTexts as texts } from '../texts/en/catalogue.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { CatalogueDiff } from './catalogue-diff.tsx'
@@ -26,23 +24,21 @@ export function CatalogueReviews({ view: { reviews }, onChange }: ReviewsProps) 
   const isOperator = useHasRole('operator')
   if (reviews.length === 0) return null
   return (
-    <Panel title={texts.waitingForReview}>
+    <Panel title="Waiting for review">
       {reviews.map((review) => (
         <div class="note warn" key={review.id}>
           <p>
-            {fill(texts.reviewText, {
-              strong: <b>{review.source}</b>,
-              when: <When at={review.at} />,
-            })}
+            <b>{review.source}</b> sent lists that failed the plausibility check (<When at={review.at} />
+            ). The active lists do not change until you decide.
           </p>
           <Doubts doubts={review.doubts} />
           <button
             type="button"
             class="small"
-            aria-label={texts.toReviewLabel(review.source)}
+            aria-label={`Review the lists of ${review.source}`}
             onClick={() => setOpen(review)}
           >
-            {isOperator ? texts.review : texts.show}
+            {isOperator ? 'Review' : 'Show'}
           </button>
         </div>
       ))}
@@ -82,7 +78,7 @@ function ReviewDialog({ review: { id, source, doubts }, onClose, onDone }: Dialo
   const reject = useMutation(() => send('reject'))
   const isBusy = accept.isBusy || reject.isBusy
   return (
-    <Dialog title={texts.toReviewTitle(source)} onClose={onClose} isWide>
+    <Dialog title={`Lists of ${source}`} onClose={onClose} isWide>
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -94,16 +90,16 @@ function ReviewDialog({ review: { id, source, doubts }, onClose, onDone }: Dialo
         <ErrorNote error={accept.error ?? reject.error} />
         <footer>
           <button type="button" class="plain" onClick={onClose}>
-            {isOperator ? texts.decideLater : texts.close}
+            {isOperator ? 'Decide later' : 'Close'}
           </button>
           {isOperator && (
             <button type="button" disabled={isBusy} onClick={() => reject.run()}>
-              {texts.reject}
+              Reject
             </button>
           )}
           {isOperator && (
             <SubmitButton isBusy={isBusy} isDanger>
-              {texts.activateAnyway}
+              Activate anyway
             </SubmitButton>
           )}
         </footer>

@@ -2,8 +2,6 @@ import { useEffect, useState } from 'preact/hooks'
 import type { ChainCheck } from '../../../src/admin/shapes/audit.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toCount } from '../format.ts'
-import { auditTexts as texts } from '../texts/en/audit.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { ErrorNote } from './error-note.tsx'
@@ -33,11 +31,11 @@ export function ChainCheckPanel() {
   const isBusy = start.isBusy || value?.state === 'running'
   return (
     <Panel
-      title={texts.verifyTitle}
+      title="Verify the log against its checkpoints"
       aside={
         isOperator && (
           <button type="button" class="push" disabled={isBusy} aria-busy={isBusy} onClick={() => start.run()}>
-            {texts.verify}
+            Verify the log
           </button>
         )
       }
@@ -61,9 +59,14 @@ function KeptCopy({ isBusy, onFile }: { isBusy: boolean; onFile: (file: File) =>
         if (file) onFile(file)
       }}
     >
-      <FileField label={texts.file} help={texts.fileHelp} accept=".log,.ndjson,.txt" onFile={setFile} />
+      <FileField
+        label="A checkpoints.log that was kept elsewhere"
+        help="Compares the log with this file instead of the one of this server. At most 80 MB, not compressed."
+        accept=".log,.ndjson,.txt"
+        onFile={setFile}
+      />
       <button type="submit" disabled={isBusy || !file} aria-busy={isBusy}>
-        {texts.verifyFile}
+        Compare with this file
       </button>
     </form>
   )
@@ -74,18 +77,17 @@ function Verdict({ check }: { check: ChainCheck }) {
   if (state === 'none')
     return (
       <p class="dim">
-        {fill(texts.notVerified, { command: <code>tabbat audit verify --checkpoints FILE</code> })}
+        Not verified since this server started. Verification reads every row and finds rows that were changed,
+        inserted or removed, but a cut at the end of the log together with its checkpoints cannot be seen
+        without checkpoints that were kept elsewhere. Keep copies of checkpoints.log on another machine, and
+        compare with one here or with <code>tabbat audit verify --checkpoints FILE</code>.
       </p>
     )
   if (state === 'running')
     return (
       <>
-        <progress value={rows} max={Math.max(total, rows, 1)} aria-label={texts.rowsVerified} />
-        <p class="dim">
-          {total === 0
-            ? texts.starting
-            : fill(texts.progress, { rows: toCount(rows), total: toCount(total) })}
-        </p>
+        <progress value={rows} max={Math.max(total, rows, 1)} aria-label="Rows verified" />
+        <p class="dim">{total === 0 ? 'Starting…' : `${toCount(rows)} of ${toCount(total)} rows`}</p>
       </>
     )
   const isSound = state === 'sound'
@@ -94,14 +96,14 @@ function Verdict({ check }: { check: ChainCheck }) {
       <p>
         <b>{check.headline}</b>
       </p>
-      <Sentences texts={check.compared} />
-      <Sentences texts={check.limits} />
+      <Sentences sentences={check.compared} />
+      <Sentences sentences={check.limits} />
       <Measure check={check} />
     </div>
   )
 }
 
-const Sentences = ({ texts: sentences }: { texts: readonly string[] }) =>
+const Sentences = ({ sentences }: { sentences: readonly string[] }) =>
   sentences.length === 0 ? null : (
     <ul>
       {sentences.map((sentence) => (
@@ -114,11 +116,8 @@ function Measure({ check }: { check: ChainCheck }) {
   const { seconds, started_at, started_by } = check
   return (
     <small>
-      {fill(started_by ? texts.measureBy : texts.measure, {
-        seconds: seconds.toFixed(1),
-        time: <When at={started_at} />,
-        name: started_by,
-      })}
+      {seconds.toFixed(1)} s. Started <When at={started_at} />
+      {started_by && ` by ${started_by}`}.
     </small>
   )
 }

@@ -1,6 +1,5 @@
 import type { Keys, KeyWithUsage } from '../../../src/admin/shapes/keys.ts'
 import { useAppContext } from '../app-context.ts'
-import { keyFormTexts as texts } from '../texts/en/key-form.ts'
 import { useMutation } from '../use-mutation.ts'
 import { type KeyDraft, toChangeRequest, toDraft } from './key-draft.ts'
 import { KeyForm } from './key-form.tsx'
@@ -19,10 +18,15 @@ export function ChangeKeyDialog({ keys, row, onClose, onDone }: ChangeKeyProps) 
     await api.post(`/admin/keys/${encodeURIComponent(row.id)}/change`, toChangeRequest(before, draft))
     onDone()
   })
-  const common = { keys, onClose, mutation, title: texts.changeTitle, verb: texts.change }
+  const common = { keys, onClose, mutation, title: 'Change this key', verb: 'Save changes' }
   return (
     <KeyForm {...common} initial={before}>
-      {() => <p class="dim">{texts.changeNote}</p>}
+      {() => (
+        <p class="dim">
+          The secret stays the same. Servers follow within 5 seconds. The audit log gets the values before and
+          after.
+        </p>
+      )}
     </KeyForm>
   )
 }

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { toCount, toMoment } from '../format.ts'
-import { overviewTexts as texts } from '../texts/en/overview.ts'
 import { watchTheme } from '../theme.ts'
 import { createPlot, PLOT_HEIGHT, type PlotData, type PlotSeries, toPlotData } from './plot.ts'
 import { Table } from './table.tsx'
@@ -32,7 +31,7 @@ export function Chart({ label, data, totals, toText = toCount, empty }: ChartPro
           </span>
         ))}
         <span class="dim">
-          {point === undefined ? texts.whole : texts.toFrom(toMoment(data.times[point] ?? ''))}
+          {point === undefined ? 'whole period' : `from ${toMoment(data.times[point] ?? '')}`}
         </span>
       </p>
       <div class="chart" ref={box} aria-hidden="true">
@@ -94,15 +93,15 @@ function Numbers({ label, times, series, toText }: NumbersProps) {
     .filter(({ values }) => values.some(Boolean))
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{texts.asTable}</summary>
-      {isOpen && steps.length === 0 && <p>{texts.empty}</p>}
+      <summary>Show as table</summary>
+      {isOpen && steps.length === 0 && <p>No verifications in this period.</p>}
       {isOpen && steps.length > 0 && (
         <Table
           label={label}
           rows={steps.toReversed()}
           keyOf={({ at }) => at}
           columns={[
-            { title: texts.fromColumn, cell: ({ at }) => toMoment(at) },
+            { title: 'From', cell: ({ at }) => toMoment(at) },
             ...series.map(({ title }, index) => ({
               title,
               cell: ({ values }: (typeof steps)[number]) => toCell(values[index], toText),

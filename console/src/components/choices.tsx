@@ -1,4 +1,3 @@
-import { commonTexts as texts } from '../texts/en/common.ts'
 import { Checkbox } from './field.tsx'
 
 type ChoicesProps<T extends string> = {
@@ -28,7 +27,7 @@ export function Choices<T extends string>({ legend, names, labels = {}, chosen, 
           onChange={(isOn) => onChange(names.filter((one) => (one === name ? isOn : chosen.includes(one))))}
         />
       ))}
-      {names.length === 0 && <p class="dim">{texts.none}</p>}
+      {names.length === 0 && <p class="dim">There is none.</p>}
     </fieldset>
   )
 }

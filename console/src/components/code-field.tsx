@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { ApiError } from '../api-client.ts'
-import { factorsTexts as texts } from '../texts/en/factors.ts'
 import { TextField } from './field.tsx'
 
 type Code = {
@@ -18,8 +17,8 @@ export function useCode(): Code {
   return {
     codeField: isNeeded && (
       <TextField
-        label={texts.signInCode}
-        help={texts.signInHelp}
+        label="Code or recovery code"
+        help="From your authenticator app, or one of your recovery codes. If you have a passkey, use it instead."
         value={code}
         onValue={setCode}
         autocomplete="one-time-code"

@@ -2,9 +2,6 @@ import { useState } from 'preact/hooks'
 import { rethrowPasswordError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
 import { hasPasskeys, usePasskey } from '../passkey.ts'
-import { passkeysTexts } from '../texts/en/passkeys.ts'
-import { sessionsTexts as texts } from '../texts/en/sessions.ts'
-import { signInTexts } from '../texts/en/sign-in.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm, Dialog } from './dialog.tsx'
 import { SecretField } from './field.tsx'
@@ -26,14 +23,14 @@ export function ConfirmIdentity({ onEnd }: { onEnd: (isConfirmed: boolean) => vo
   const error = confirm.error ?? withPasskey.error
   return (
     <Confirm
-      title={texts.confirmTitle}
-      verb={texts.confirm}
+      title="Is it still you?"
+      verb="Continue"
       mutation={{ ...confirm, error }}
       onClose={() => onEnd(false)}
     >
-      <p>{texts.confirmText}</p>
+      <p>It is a while since you signed in. Enter your password again to continue.</p>
       <SecretField
-        label={texts.password}
+        label="Your password"
         value={password}
         onValue={setPassword}
         autocomplete="current-password"
@@ -42,7 +39,7 @@ export function ConfirmIdentity({ onEnd }: { onEnd: (isConfirmed: boolean) => vo
       <input type="text" name="username" autocomplete="username" value={session.name} readOnly hidden />
       {hasPasskeys() && (
         <button type="button" disabled={withPasskey.isBusy} onClick={() => withPasskey.run()}>
-          {passkeysTexts.confirm}
+          Use a passkey
         </button>
       )}
     </Confirm>
@@ -51,14 +48,16 @@ export function ConfirmIdentity({ onEnd }: { onEnd: (isConfirmed: boolean) => vo
 
 function ConfirmSso({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title={texts.confirmTitle} onClose={onClose}>
-      <p>{signInTexts.confirmSso}</p>
+    <Dialog title="Is it still you?" onClose={onClose}>
+      <p>
+        Your account has no password here. Sign in again at your identity provider, then repeat the change.
+      </p>
       <footer>
         <button type="button" class="plain" onClick={onClose}>
-          {texts.cancel}
+          Cancel
         </button>
         <a class="button" href="/admin/sso/start?confirm=1">
-          {signInTexts.confirmSsoLink}
+          Sign in again
         </a>
       </footer>
     </Dialog>

@@ -1,5 +1,4 @@
 import { useEffect, useState } from 'preact/hooks'
-import { commonTexts as texts } from '../texts/en/common.ts'
 import { ScrollBox } from './table.tsx'
 
 export function CopyButton({ text, what }: { text: string; what: string }) {
@@ -15,9 +14,9 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
       () => setState('failed'),
     )
   return (
-    <button type="button" class="small" onClick={copy} aria-label={texts.toCopyLabel(what)}>
+    <button type="button" class="small" onClick={copy} aria-label={`Copy ${what}`}>
       <span aria-live="polite">
-        {state === 'copied' ? texts.copied : state === 'failed' ? texts.copyFailed : texts.copy}
+        {state === 'copied' ? 'Copied' : state === 'failed' ? 'Select and copy' : 'Copy'}
       </span>
     </button>
   )

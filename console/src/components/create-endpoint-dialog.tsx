@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import type { Keys } from '../../../src/admin/shapes/keys.ts'
 import type { CreatedEndpoint, Endpoints } from '../../../src/admin/shapes/webhooks.ts'
 import { useAppContext } from '../app-context.ts'
-import { webhooksTexts as texts } from '../texts/en/webhooks.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { NameField } from './access-fields.tsx'
@@ -12,8 +11,8 @@ import { Segments, TextField } from './field.tsx'
 import { QueryResult } from './query-result.tsx'
 
 const OWNERS = [
-  { value: 'operator', text: texts.operator },
-  { value: 'keys', text: texts.apiKeys },
+  { value: 'operator', text: 'The operator' },
+  { value: 'keys', text: 'API keys' },
 ] as const
 
 /** The state of the form. */
@@ -52,8 +51,8 @@ export function CreateEndpointDialog({ endpoints, onClose, onCreated }: CreatePr
     (!isOfKeys || draft.keys.length > 0)
   return (
     <FormDialog
-      title={texts.createTitle}
-      verb={texts.createEndpoint}
+      title="Create an endpoint"
+      verb="Create endpoint"
       mutation={create}
       onSubmit={create.run}
       onClose={onClose}
@@ -61,36 +60,31 @@ export function CreateEndpointDialog({ endpoints, onClose, onCreated }: CreatePr
       isWide
     >
       <NameField
-        label={texts.name}
+        label="Name"
         value={draft.name}
         onValue={(name) => change({ name })}
-        example={texts.namePlaceholder}
+        example="Loans app"
         error={fields.name}
       />
       <TextField
-        label={texts.address}
+        label="Address"
         value={draft.url}
         onValue={(url) => change({ url })}
         placeholder="https://shop.example.com/webhooks"
-        help={texts.addressHelp}
+        help="Put no secret into it: requests are signed."
         error={fields.url}
         maxLength={2000}
         inputMode="url"
         required
       />
       <Segments
-        legend={texts.belongsTo}
+        legend="Belongs to"
         value={draft.owner}
         options={OWNERS}
         onValue={(owner) => change({ owner })}
       />
       {isOfKeys && <KeyChoice chosen={draft.keys} onChange={(keys) => change({ keys })} />}
-      <Choices
-        legend={texts.events}
-        names={known}
-        chosen={events}
-        onChange={(next) => change({ events: next })}
-      />
+      <Choices legend="Events" names={known} chosen={events} onChange={(next) => change({ events: next })} />
     </FormDialog>
   )
 }
@@ -107,7 +101,7 @@ function KeyChoice({ chosen, onChange }: ChoiceProps) {
         const names = Object.fromEntries(active.map(({ id, name }) => [id, name]))
         return (
           <Choices
-            legend={texts.keys}
+            legend="Keys"
             names={Object.keys(names)}
             labels={names}
             chosen={chosen}

@@ -1,14 +1,13 @@
 import type { CreatedKey, Keys } from '../../../src/admin/shapes/keys.ts'
 import { useAppContext } from '../app-context.ts'
-import { keyFormTexts as texts } from '../texts/en/key-form.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Segments } from './field.tsx'
 import { type KeyDraft, toCreateRequest, toNewDraft } from './key-draft.ts'
 import { KeyForm } from './key-form.tsx'
 
 const MODES = [
-  { value: 'test', text: texts.test },
-  { value: 'live', text: texts.live },
+  { value: 'test', text: 'Test' },
+  { value: 'live', text: 'Live' },
 ] as const
 
 type CreateKeyProps = {
@@ -22,18 +21,17 @@ export function CreateKeyDialog({ keys, onClose, onCreated }: CreateKeyProps) {
   const create = useMutation(async (draft: KeyDraft) =>
     onCreated(await api.post<CreatedKey>('/admin/keys', toCreateRequest(draft))),
   )
-  const common = { keys, onClose, mutation: create, title: texts.createTitle, verb: texts.create }
+  const common = { keys, onClose, mutation: create, title: 'Create a key', verb: 'Create key' }
   return (
     <KeyForm {...common} initial={toNewDraft(keys)}>
       {(draft, change) => (
         <div class="bar">
-          <Segments
-            legend={texts.mode}
-            value={draft.mode}
-            options={MODES}
-            onValue={(mode) => change({ mode })}
-          />
-          <small class="dim">{draft.mode === 'test' ? texts.testHelp : texts.liveHelp}</small>
+          <Segments legend="Mode" value={draft.mode} options={MODES} onValue={(mode) => change({ mode })} />
+          <small class="dim">
+            {draft.mode === 'test'
+              ? 'Returns synthetic people. No vendor is called, nothing is billed.'
+              : 'Calls your sources about real people. Calls may be billed.'}
+          </small>
         </div>
       )}
     </KeyForm>

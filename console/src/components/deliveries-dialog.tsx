@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import type { Deliveries, Endpoint } from '../../../src/admin/shapes/webhooks.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toMs, toWords } from '../format.ts'
-import { webhooksTexts as texts } from '../texts/en/webhooks.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { Dialog } from './dialog.tsx'
@@ -28,7 +27,7 @@ export function DeliveriesDialog({ row, onClose }: { row: Endpoint; onClose: () 
     query.reload()
   })
   return (
-    <Dialog title={texts.toDeliveriesTitle(row.name)} onClose={onClose} isWide>
+    <Dialog title={`Deliveries of ${row.name}`} onClose={onClose} isWide>
       <ErrorNote error={resend.error} />
       <QueryResult query={query}>
         {({ deliveries, next }) => (
@@ -37,16 +36,16 @@ export function DeliveriesDialog({ row, onClose }: { row: Endpoint; onClose: () 
             <footer>
               {before !== undefined && (
                 <button type="button" class="plain" onClick={() => setBefore(undefined)}>
-                  {texts.newest}
+                  Newest
                 </button>
               )}
               {next !== null && (
                 <button type="button" class="plain" onClick={() => setBefore(next)}>
-                  {texts.older}
+                  Older
                 </button>
               )}
               <button type="button" class="plain" onClick={query.reload}>
-                {texts.reload}
+                Reload
               </button>
             </footer>
           </>
@@ -67,22 +66,22 @@ function DeliveryTable({ rows, onResend, isBusy }: TableProps) {
   if (rows.length === 0)
     return (
       <Empty>
-        <p>{texts.noDeliveries}</p>
+        <p>Nothing was sent to this endpoint.</p>
       </Empty>
     )
   return (
     <Table
-      label={texts.deliveries}
+      label="Deliveries"
       rows={rows}
       keyOf={({ event_id }) => event_id}
       columns={[
-        { title: texts.event, cell: ({ type }) => <code class="breaks">{type}</code> },
-        { title: texts.reference, cell: ({ reference }) => <span class="breaks">{reference}</span> },
-        { title: texts.state, cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
-        { title: texts.attempts, cell: ({ attempts }) => attempts.length, isNumber: true },
-        { title: texts.lastResponse, cell: toLastResponse },
+        { title: 'Event', cell: ({ type }) => <code class="breaks">{type}</code> },
+        { title: 'Reference', cell: ({ reference }) => <span class="breaks">{reference}</span> },
+        { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+        { title: 'Attempts', cell: ({ attempts }) => attempts.length, isNumber: true },
+        { title: 'Last response', cell: toLastResponse },
         {
-          title: texts.nextOrFinished,
+          title: 'Next or finished',
           cell: ({ next_attempt_at, finished_at }) => (
             <When at={next_attempt_at ?? finished_at} to="second" />
           ),
@@ -94,11 +93,11 @@ function DeliveryTable({ rows, onResend, isBusy }: TableProps) {
               <button
                 type="button"
                 class="small"
-                aria-label={texts.toResend(type, event_id)}
+                aria-label={`Resend ${type} ${event_id}`}
                 disabled={isBusy}
                 onClick={() => onResend(event_id)}
               >
-                {texts.resend}
+                Resend
               </button>
             ),
         },

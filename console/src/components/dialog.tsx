@@ -1,7 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { commonTexts as texts } from '../texts/en/common.ts'
-import { fill } from '../texts/fill.ts'
 import type { Mutation } from '../use-mutation.ts'
 import { ErrorNote } from './error-note.tsx'
 
@@ -46,7 +44,7 @@ export function Dialog({ title, onClose, isFirm = false, isWide = false, childre
         <header>
           <h2 id={id}>{title}</h2>
           {!isFirm && (
-            <button type="button" class="plain small" aria-label={texts.close} onClick={onClose}>
+            <button type="button" class="plain small" aria-label="Close" onClick={onClose}>
               <svg viewBox="0 0 16 16" aria-hidden="true">
                 <path d="M4 4l8 8M12 4l-8 8" />
               </svg>
@@ -89,7 +87,7 @@ export function FormDialog({ title, verb, mutation, onSubmit, onClose, ...option
         <footer>
           {aside}
           <button type="button" class="plain" onClick={onClose}>
-            {texts.cancel}
+            Cancel
           </button>
           <SubmitButton isBusy={mutation.isBusy} isDisabled={!isReady} isDanger={isDanger}>
             {verb}
@@ -119,7 +117,9 @@ export function Confirm({ mutation, typed, children, ...rest }: ConfirmProps) {
       {children}
       {typed !== undefined && (
         <label>
-          <span>{fill(texts.typeToConfirm, { text: <b class="breaks">{typed}</b> })}</span>
+          <span>
+            Type <b class="breaks">{typed}</b> to confirm
+          </span>
           <input
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}

@@ -2,8 +2,6 @@ import { useState } from 'preact/hooks'
 import type { CreatedEndpoint, Endpoint, TestResult } from '../../../src/admin/shapes/webhooks.ts'
 import { useAppContext } from '../app-context.ts'
 import { toMs } from '../format.ts'
-import { webhooksTexts as texts } from '../texts/en/webhooks.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm, Dialog } from './dialog.tsx'
 import { Facts } from './facts.tsx'
@@ -16,9 +14,9 @@ type RowProps = { readonly row: Endpoint; readonly onClose: () => void }
 const toPath = ({ id }: Endpoint, action: string) => `/admin/webhooks/${encodeURIComponent(id)}/${action}`
 
 const REASONS = {
-  operator: texts.byOperator,
-  gone: texts.receiverGone,
-  failing: texts.receiverFailing,
+  operator: 'by an operator',
+  gone: 'the receiver answered 410',
+  failing: 'the receiver failed for five days',
 } as const
 
 export function EndpointDialog({ row, onClose }: RowProps) {
@@ -26,19 +24,19 @@ export function EndpointDialog({ row, onClose }: RowProps) {
     <Dialog title={row.name} onClose={onClose}>
       <Facts
         facts={[
-          [texts.id, <code key="id">{row.id}</code>],
+          ['Id', <code key="id">{row.id}</code>],
           [
-            texts.address,
+            'Address',
             <span key="url" class="breaks">
               {row.url}
             </span>,
           ],
-          [texts.state, row.disabled_reason ? `${row.state}: ${REASONS[row.disabled_reason]}` : row.state],
-          [texts.events, row.events.join(', ')],
-          [texts.keys, row.keys.join(', ') || texts.allKeys],
-          [texts.created, <When key="created" at={row.created_at} />],
-          [texts.failingSince, <When key="failing" at={row.failing_since} otherwise={texts.notFailing} />],
-          [texts.oldSecretUntil, <When key="old" at={row.old_secret_until} otherwise={texts.neverRolled} />],
+          ['State', row.disabled_reason ? `${row.state}: ${REASONS[row.disabled_reason]}` : row.state],
+          ['Events', row.events.join(', ')],
+          ['Keys', row.keys.join(', ') || 'all: it belongs to the operator'],
+          ['Created', <When key="created" at={row.created_at} />],
+          ['Failing since', <When key="failing" at={row.failing_since} otherwise="it does not fail" />],
+          ['Old secret signs until', <When key="old" at={row.old_secret_until} otherwise="never rolled" />],
         ]}
       />
     </Dialog>
@@ -51,12 +49,9 @@ export function TestEndpointDialog({ row, onClose }: RowProps) {
   const mutation = useMutation(async () => setResult(await api.post<TestResult>(toPath(row, 'test'))))
   if (result) return <TestResultDialog row={row} result={result} onClose={onClose} />
   return (
-    <Confirm title={texts.testTitle} verb={texts.send} mutation={mutation} onClose={onClose}>
+    <Confirm title="Send a test event?" verb="Send" mutation={mutation} onClose={onClose}>
       <p>
-        {fill(texts.testText, {
-          strong: <b class="breaks">{row.name}</b>,
-          code: <code>webhook.test</code>,
-        })}
+        <b class="breaks">{row.name}</b> gets the event <code>webhook.test</code> once, with a signature.
       </p>
     </Confirm>
   )
@@ -64,20 +59,20 @@ export function TestEndpointDialog({ row, onClose }: RowProps) {
 
 function TestResultDialog({ row, result, onClose }: RowProps & { result: TestResult }) {
   return (
-    <Dialog title={texts.toTestTitle(row.name)} onClose={onClose}>
+    <Dialog title={`Test of ${row.name}`} onClose={onClose}>
       <p>
-        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? texts.delivered : texts.notDelivered}</Pill>
+        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? 'delivered' : 'not delivered'}</Pill>
       </p>
       <p>{result.explanation}</p>
       <Facts
         facts={[
-          [texts.status, result.status === null ? texts.noResponse : String(result.status)],
-          [texts.duration, toMs(result.duration_ms)],
+          ['Status', result.status === null ? 'no response' : String(result.status)],
+          ['Duration', toMs(result.duration_ms)],
         ]}
       />
       <footer>
         <button type="button" class="main" onClick={onClose}>
-          {texts.close}
+          Close
         </button>
       </footer>
     </Dialog>
@@ -85,9 +80,9 @@ function TestResultDialog({ row, result, onClose }: RowProps & { result: TestRes
 }
 
 const OVERLAPS = [
-  { value: '0s', text: texts.noOverlap },
-  { value: '24h', text: texts.overlapDay },
-  { value: '7d', text: texts.overlapWeek },
+  { value: '0s', text: 'None: the old secret has leaked' },
+  { value: '24h', text: '24 hours' },
+  { value: '7d', text: '7 days' },
 ]
 
 type RollProps = RowProps & { readonly onCreated: (created: CreatedEndpoint) => void }
@@ -96,10 +91,17 @@ export function RollSecretDialog({ row, onClose, onCreated }: RollProps) {
   const { api } = useAppContext()
   const roll = async (overlap: string) =>
     onCreated(await api.post<CreatedEndpoint>(toPath(row, 'roll'), { overlap }))
-  const words = { title: texts.rollTitle, verb: texts.createSecret, label: texts.overlapLabel }
+  const words = {
+    title: 'Roll the secret?',
+    verb: 'Create the new secret',
+    label: 'The old secret signs for another',
+  }
   return (
     <RollDialog {...words} overlaps={OVERLAPS} roll={roll} onClose={onClose}>
-      <p>{fill(texts.rollText, { strong: <b class="breaks">{row.name}</b> })}</p>
+      <p>
+        <b class="breaks">{row.name}</b> gets a new secret. During the overlap each request has two
+        signatures, by the new and by the old secret.
+      </p>
     </RollDialog>
   )
 }
@@ -115,13 +117,17 @@ export function SwitchEndpointDialog({ row, onClose, onDone }: ChangeProps) {
   })
   return (
     <Confirm
-      title={what === 'enable' ? texts.enableTitle : texts.disableTitle}
-      verb={what === 'enable' ? texts.enable : texts.disable}
+      title={what === 'enable' ? 'Enable this endpoint?' : 'Disable this endpoint?'}
+      verb={what === 'enable' ? 'Enable' : 'Disable'}
       mutation={mutation}
       onClose={onClose}
       isDanger={what === 'disable'}
     >
-      <p>{what === 'enable' ? texts.enableText : texts.disableText}</p>
+      <p>
+        {what === 'enable'
+          ? 'Events that waited are sent now.'
+          : 'Nothing is sent until it is enabled. Events that happen meanwhile are not stored for it.'}
+      </p>
     </Confirm>
   )
 }
@@ -134,14 +140,17 @@ export function DeleteEndpointDialog({ row, onClose, onDone }: ChangeProps) {
   })
   return (
     <Confirm
-      title={texts.removeTitle}
-      verb={texts.remove}
+      title="Delete this endpoint?"
+      verb="Delete"
       mutation={mutation}
       onClose={onClose}
       typed={row.id}
       isDanger
     >
-      <p>{fill(texts.removeText, { strong: <b class="breaks">{row.name}</b> })}</p>
+      <p>
+        <b class="breaks">{row.name}</b> is deleted with its secret and its deliveries. What waits is not
+        sent. This cannot be undone.
+      </p>
     </Confirm>
   )
 }

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import type { Passkey } from '../../../src/admin/shapes/passkeys.ts'
 import type { FactorList, RecoveryCodes } from '../../../src/admin/shapes/second-factors.ts'
 import { useAppContext } from '../app-context.ts'
-import { factorsTexts as texts } from '../texts/en/factors.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { Confirm } from './dialog.tsx'
@@ -35,8 +34,11 @@ export function FactorPanel({ onChange }: { onChange: () => void }) {
     query.reload()
   }
   return (
-    <Panel title={texts.title}>
-      <p class="dim">{texts.intro}</p>
+    <Panel title="Second factor">
+      <p class="dim">
+        With a second factor, the password alone no longer signs in. Use an authenticator app such as Aegis,
+        1Password or Google Authenticator, or passkeys.
+      </p>
       <QueryResult query={query} lines={2}>
         {(factors) => <Factors factors={factors} onOpen={setOpen} />}
       </QueryResult>
@@ -48,13 +50,9 @@ export function FactorPanel({ onChange }: { onChange: () => void }) {
       )}
       {open?.what === 'renew' && <RenewCodes onClose={close} onDone={showCodes} />}
       {open?.what === 'codes' && (
-        <ShownOnce
-          title={texts.codesTitle}
-          what={texts.codesTitle}
-          text={open.codes.join('\n')}
-          onClose={done}
-        >
-          {texts.codesShown}
+        <ShownOnce title="Recovery codes" what="Recovery codes" text={open.codes.join('\n')} onClose={done}>
+          Each of these codes signs you in once, with your password, if you lose the second factor. They are
+          not shown again: print them, or keep them in a password manager.
         </ShownOnce>
       )}
     </Panel>
@@ -71,35 +69,35 @@ function Factors({ factors, onOpen }: FactorsProps) {
   const hasAny = totp_since !== null || passkeys.length > 0
   return (
     <>
-      {!hasAny && <p>{texts.none}</p>}
+      {!hasAny && <p>Your account has no second factor.</p>}
       <Facts
         facts={[
           [
-            texts.app,
+            'Authenticator app',
             totp_since === null ? (
-              texts.notSetUp
+              'not set up'
             ) : (
               <>
-                {texts.since} <When at={totp_since} />
+                set up <When at={totp_since} />
               </>
             ),
           ],
-          ...(hasAny ? [[texts.codesTitle, texts.codesLeft(recovery_codes)] as const] : []),
+          ...(hasAny ? [['Recovery codes', `${recovery_codes} left`] as const] : []),
         ]}
       />
       <span class="actions">
         {totp_since === null ? (
           <button type="button" class="main" onClick={() => onOpen({ what: 'setup' })}>
-            {texts.setUpApp}
+            Set up an authenticator app
           </button>
         ) : (
           <button type="button" onClick={() => onOpen({ what: 'remove' })}>
-            {texts.removeApp}
+            Remove the authenticator app
           </button>
         )}
         {hasAny && (
           <button type="button" onClick={() => onOpen({ what: 'renew' })}>
-            {texts.renew}
+            Make new recovery codes
           </button>
         )}
       </span>
@@ -120,13 +118,13 @@ function RemoveTotp({ onClose, onDone }: { onClose: () => void; onDone: () => vo
   })
   return (
     <Confirm
-      title={texts.removeAppQuestion}
-      verb={texts.remove}
+      title="Remove the authenticator app?"
+      verb="Remove"
       mutation={mutation}
       onClose={onClose}
       isDanger
     >
-      <p>{texts.removeAppEffect}</p>
+      <p>You then sign in without its codes.</p>
     </Confirm>
   )
 }
@@ -139,8 +137,13 @@ function RenewCodes({ onClose, onDone }: RenewProps) {
     onDone((await api.post<RecoveryCodes>('/admin/session/factors/recovery-codes')).recovery_codes),
   )
   return (
-    <Confirm title={texts.renewQuestion} verb={texts.renew} mutation={mutation} onClose={onClose}>
-      <p>{texts.renewEffect}</p>
+    <Confirm
+      title="Make new recovery codes?"
+      verb="Make new recovery codes"
+      mutation={mutation}
+      onClose={onClose}
+    >
+      <p>The earlier ones no longer work.</p>
     </Confirm>
   )
 }

@@ -5,9 +5,6 @@ import type { ApiError } from '../api-client.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
 import { toLabel } from '../format.ts'
 import { NUMBER_KINDS } from '../number-kinds.ts'
-import { commonTexts } from '../texts/en/common.ts'
-import { fieldPolicyTexts as texts } from '../texts/en/field-policy.ts'
-import { fill } from '../texts/fill.ts'
 import { Checkbox, Segments } from './field.tsx'
 import { LoadError } from './query-result.tsx'
 import { ScrollBox } from './table.tsx'
@@ -29,7 +26,10 @@ export function FieldPolicy({ groups, policy, onPolicy }: FieldPolicyProps) {
     <details class="policy">
       <summary>{toSummary(policy)}</summary>
       <p class="dim">
-        {fill(texts.about, { mask: <code>****</code> })} {isOwner ? texts.marked : texts.onlyOwner}
+        Selected fields are returned, all others as <code>****</code>.{' '}
+        {isOwner
+          ? 'Fields that are hidden by default are marked.'
+          : 'Only an owner can select fields that are hidden by default.'}
       </p>
       <div class="halves">
         <div>
@@ -61,7 +61,7 @@ function PolicyField({
   const isOwner = useHasRole('owner')
   const isShown = hidden_by_default ? policy.reveal.includes(name) : !policy.hide.includes(name)
   const source = isShown ? derived_from.find((each) => policy.hide.includes(each)) : undefined
-  const note = source ? texts.toHiddenWith(toFieldLabel(source)) : hidden_by_default && texts.hiddenByDefault
+  const note = source ? `hidden with ${toFieldLabel(source)}` : hidden_by_default && 'hidden by default'
   return (
     <Checkbox
       label={
@@ -81,10 +81,10 @@ const toFieldLabel = (name: string) => toLabel(name.split('.').at(-1) ?? name)
 
 function toSummary({ hide, reveal }: Policy): string {
   const parts = [
-    hide.length > 0 && texts.toHidden(hide.length),
-    reveal.length > 0 && texts.toRevealed(reveal.length),
+    hide.length > 0 && `${hide.length} hidden`,
+    reveal.length > 0 && `${reveal.length} revealed`,
   ].filter(Boolean)
-  return parts.length === 0 ? texts.title : `${texts.title}: ${parts.join(', ')}`
+  return parts.length === 0 ? 'Fields in responses' : `Fields in responses: ${parts.join(', ')}`
 }
 
 function toggle(policy: Policy, name: string, isHiddenByDefault: boolean, isOn: boolean): Policy {
@@ -121,13 +121,13 @@ function PolicyPreview({ policy }: { policy: Policy }) {
   return (
     <div class="preview">
       <div class="bar">
-        <b>{texts.preview}</b>
-        <Segments legend={texts.previewOf} value={kind} options={NUMBER_KINDS} onValue={setKind} />
+        <b>Preview</b>
+        <Segments legend="Preview of" value={kind} options={NUMBER_KINDS} onValue={setKind} />
       </div>
       {error && <LoadError error={error} />}
-      <ScrollBox label={texts.previewLabel}>
+      <ScrollBox label="A response to this key, about a synthetic person">
         <pre>
-          <code>{answer ?? commonTexts.loading}</code>
+          <code>{answer ?? 'Loading…'}</code>
         </pre>
       </ScrollBox>
     </div>

@@ -1,6 +1,5 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useId, useState } from 'preact/hooks'
-import { commonTexts as texts } from '../texts/en/common.ts'
 
 type Common = {
   readonly label: string
@@ -82,10 +81,10 @@ export function SecretField({ label, help, error, value, onValue, ...rest }: Tex
           type="button"
           class="plain small"
           aria-pressed={isShown}
-          aria-label={texts.toShowLabel(label.toLowerCase())}
+          aria-label={`Show ${label.toLowerCase()}`}
           onClick={() => setShown(!isShown)}
         >
-          {isShown ? texts.hide : texts.show}
+          {isShown ? 'Hide' : 'Show'}
         </button>
       </div>
     </FieldFrame>

@@ -2,8 +2,6 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { RecordView } from '../../../src/admin/shapes/records.ts'
 import { useHasRole } from '../app-context.ts'
 import { toLabel } from '../format.ts'
-import { recordsTexts as texts } from '../texts/en/records.ts'
-import { fill } from '../texts/fill.ts'
 import { Facts } from './facts.tsx'
 import { PersonDialog } from './person-dialog.tsx'
 import { Empty } from './query-result.tsx'
@@ -25,7 +23,7 @@ export function FoundRecord({ shown, onShown, onHide }: FoundProps) {
   if (!view.found)
     return (
       <Empty>
-        <p>{texts.notFound}</p>
+        <p>There is no record with this number.</p>
       </Empty>
     )
   return (
@@ -33,15 +31,15 @@ export function FoundRecord({ shown, onShown, onHide }: FoundProps) {
       {until !== undefined && <Countdown until={until} onEnd={onHide} />}
       {isOwner && until === undefined && (
         <button type="button" onClick={() => setAsking(true)}>
-          {texts.reveal}
+          Reveal…
         </button>
       )}
       <Groups view={view} />
       {isAsking && (
         <PersonDialog<RecordView>
-          title={texts.revealTitle}
-          note={texts.revealNote}
-          verb={texts.revealVerb}
+          title="Reveal this record?"
+          note="Your name, the reason and the time are written to the audit log. The values are hidden after 60 seconds."
+          verb="Reveal for 60 seconds"
           path="/admin/records/reveal"
           query={query}
           onClose={() => setAsking(false)}
@@ -59,7 +57,7 @@ function Groups({ view }: { view: RecordView }) {
     <>
       {[...groups].map(([group, fields]) => (
         <section key={group}>
-          <h3>{group === '' ? texts.record : toLabel(group)}</h3>
+          <h3>{group === '' ? 'Record' : toLabel(group)}</h3>
           <Facts
             facts={fields.map(({ name, value }) => [toLabel(name.split('.').at(-1) ?? name), value] as const)}
           />
@@ -92,10 +90,12 @@ function Countdown({ until, onEnd }: { until: number; onEnd: () => void }) {
   }, [until, onEnd])
   return (
     <div class="note warn bar">
-      <span>{fill(texts.visible, { seconds: <b class="number">{left}</b> })}</span>
-      <progress value={left} max={REVEAL_MS / 1000} aria-label={texts.secondsLeft} />
+      <span>
+        Visible for <b class="number">{left}</b> seconds
+      </span>
+      <progress value={left} max={REVEAL_MS / 1000} aria-label="Seconds left" />
       <button ref={button} type="button" class="small" onClick={onEnd}>
-        {texts.hide}
+        Hide now
       </button>
     </div>
   )

@@ -1,8 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { OpenInvitation } from '../../../src/admin/shapes/session.ts'
 import { useAppContext } from '../app-context.ts'
-import { accountsTexts as texts } from '../texts/en/accounts.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm } from './dialog.tsx'
 import { Pill } from './pill.tsx'
@@ -18,31 +16,31 @@ export function InvitationList({ invitations, onDone }: ListProps) {
     close()
     onDone()
   }
-  if (invitations.length === 0) return <p class="dim">{texts.noInvitations}</p>
+  if (invitations.length === 0) return <p class="dim">There are no open invitations.</p>
   return (
     <>
       <Table
-        label={texts.openInvitations}
+        label="Open invitations"
         rows={invitations}
         keyOf={({ id }) => id}
         columns={[
-          { title: texts.forWhom, cell: (invitation) => <b>{toPurpose(invitation)}</b> },
+          { title: 'For', cell: (invitation) => <b>{toPurpose(invitation)}</b> },
           {
-            title: texts.role,
+            title: 'Role',
             cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill>,
           },
-          { title: texts.createdBy, cell: ({ made_by }) => made_by },
-          { title: texts.expires, cell: ({ expires_at }) => <When at={expires_at} /> },
+          { title: 'Created by', cell: ({ made_by }) => made_by },
+          { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} /> },
           {
             title: '',
             cell: (invitation) => (
               <button
                 type="button"
                 class="small"
-                aria-label={texts.toVoidLabel(toPurpose(invitation), invitation.id)}
+                aria-label={`Void: ${toPurpose(invitation)}, ${invitation.id}`}
                 onClick={() => setChosen(invitation)}
               >
-                {texts.void}
+                Void
               </button>
             ),
           },
@@ -54,7 +52,7 @@ export function InvitationList({ invitations, onDone }: ListProps) {
 }
 
 const toPurpose = ({ account }: OpenInvitation) =>
-  account === null ? texts.newAccount : texts.toPasswordOf(account)
+  account === null ? 'new account' : `password of ${account}`
 
 type VoidProps = {
   readonly invitation: OpenInvitation
@@ -69,8 +67,10 @@ function VoidDialog({ invitation, onClose, onDone }: VoidProps) {
     onDone()
   })
   return (
-    <Confirm title={texts.voidTitle} verb={texts.void} mutation={mutation} onClose={onClose} isDanger>
-      <p>{fill(texts.voidText, { invitation: toPurpose(invitation), madeby: invitation.made_by })}</p>
+    <Confirm title="Void this link?" verb="Void" mutation={mutation} onClose={onClose} isDanger>
+      <p>
+        The link for the {toPurpose(invitation)}, created by {invitation.made_by}, stops working at once.
+      </p>
     </Confirm>
   )
 }

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Keys } from '../../../src/admin/shapes/keys.ts'
-import { keyFormTexts as texts } from '../texts/en/key-form.ts'
 import type { Mutation } from '../use-mutation.ts'
 import { AddressesField, NameField } from './access-fields.tsx'
 import { Choices } from './choices.tsx'
@@ -38,16 +37,16 @@ export function KeyForm({ keys, initial, title, verb, mutation, onClose, childre
       isWide
     >
       <NameField
-        label={texts.name}
+        label="Name"
         value={draft.name}
         onValue={(name) => change({ name })}
-        example={texts.nameExample}
-        help={texts.nameHelp}
+        example="Loans app, production"
+        help="The program and purpose. Use one key per purpose."
         error={fields.name}
       />
       {children(draft, change)}
       <Choices
-        legend={texts.scopes}
+        legend="Scopes"
         names={keys.scopes}
         labels={SCOPE_LABELS}
         chosen={draft.scopes}
@@ -72,31 +71,31 @@ type SectionProps = {
 }
 
 const SCOPE_LABELS: Readonly<Record<string, string>> = {
-  'kyc:nin': texts.verifyNins,
-  'kyc:bvn': texts.verifyBvns,
-  'catalogue:read': texts.readLists,
+  'kyc:nin': 'Verify NINs',
+  'kyc:bvn': 'Verify BVNs',
+  'catalogue:read': 'Read bundle lists',
 }
 
 const EXPIRIES = [
-  { value: '', text: texts.never },
-  { value: '24h', text: texts.in24Hours },
-  { value: '30d', text: texts.in30Days },
-  { value: '90d', text: texts.in90Days },
-  { value: '1y', text: texts.in1Year },
+  { value: '', text: 'Never' },
+  { value: '24h', text: 'In 24 hours' },
+  { value: '30d', text: 'In 30 days' },
+  { value: '90d', text: 'In 90 days' },
+  { value: '1y', text: 'In 1 year' },
 ]
 
 function Limits({ keys, draft, onChange, errors, isNew }: SectionProps & { isNew: boolean }) {
   return (
     <div class="grid">
       <SelectField
-        label={texts.expires}
+        label="Expires"
         value={draft.expiry}
         onValue={(expiry) => onChange({ expiry })}
-        options={isNew ? EXPIRIES : [{ value: AS_BEFORE, text: texts.asBefore }, ...EXPIRIES]}
+        options={isNew ? EXPIRIES : [{ value: AS_BEFORE, text: 'As before' }, ...EXPIRIES]}
         error={errors.expires_in}
       />
       <TextField
-        label={texts.people}
+        label="Distinct people per day, at most"
         value={draft.cap}
         onValue={(cap) => onChange({ cap })}
         placeholder={String(keys.subjects_per_day_default)}
@@ -110,24 +109,24 @@ function Limits({ keys, draft, onChange, errors, isNew }: SectionProps & { isNew
         error={errors.allowed_ips}
       />
       <TextField
-        label={texts.certificates}
+        label="TLS client certificates"
         value={draft.certificates}
         onValue={(certificates) => onChange({ certificates })}
         placeholder="sha256:3f9a…"
-        help={texts.certificatesHelp}
+        help="SHA-256 fingerprints, separated by spaces or commas. Empty: none is needed."
         error={errors.client_certs}
       />
       <TextField
-        label={texts.owner}
+        label="Owner"
         value={draft.owner}
         onValue={(owner) => onChange({ owner })}
-        placeholder={texts.ownerExample}
-        help={texts.ownerHelp}
+        placeholder="Payments team"
+        help="The team that answers for the key."
         error={errors.owner}
         maxLength={80}
       />
       <TextField
-        label={texts.note}
+        label="Note"
         value={draft.note}
         onValue={(note) => onChange({ note })}
         error={errors.note}
@@ -138,10 +137,10 @@ function Limits({ keys, draft, onChange, errors, isNew }: SectionProps & { isNew
 }
 
 const MATCHES = [
-  { value: '', text: texts.matchNone },
-  { value: 'name', text: texts.matchName },
-  { value: 'dob', text: texts.matchBirth },
-  { value: 'both', text: texts.matchBoth },
+  { value: '', text: 'None' },
+  { value: 'name', text: 'Name' },
+  { value: 'dob', text: 'Date of birth' },
+  { value: 'both', text: 'Name and date of birth' },
 ]
 
 /** What a verification with the key must give, and how it is answered. */
@@ -149,21 +148,21 @@ function Behaviour({ draft, onChange, errors }: SectionProps) {
   return (
     <div class="grid">
       <SelectField
-        label={texts.requireMatch}
+        label="Details that must match"
         value={draft.match}
         onValue={(match) => onChange({ match })}
         options={MATCHES}
-        help={texts.requireMatchHelp}
+        help="Each verification must give them. A person whose details differ is not verified."
         error={errors.require_match}
       />
       <div class="field">
         <Checkbox
-          label={texts.consent}
+          label="Require a consent reference"
           isOn={draft.isConsentRequired}
           onChange={(isConsentRequired) => onChange({ isConsentRequired })}
         />
         <Checkbox
-          label={texts.asyncWhenDown}
+          label="Answer 202 (pending) while no source can answer"
           isOn={draft.isAsyncWhenDown}
           onChange={(isAsyncWhenDown) => onChange({ isAsyncWhenDown })}
         />

@@ -1,7 +1,6 @@
 import type { KeyUsageReport } from '../../../src/admin/shapes/key-usage.ts'
 import { toCount } from '../format.ts'
 import { useFilters } from '../route.ts'
-import { keyUsageTexts as texts } from '../texts/en/key-usage.ts'
 import { useQuery } from '../use-query.ts'
 import { SelectField } from './field.tsx'
 import { Panel } from './panel.tsx'
@@ -31,64 +30,61 @@ export function KeyUsage() {
   const query = useQuery<KeyUsageReport>(`/admin/keys/usage?${search}`)
   return (
     <Panel
-      title={texts.title}
+      title="Usage and cost by month"
       aside={
         <a class="button push" href={`/admin/keys/usage.csv?${search}`} download>
-          {texts.download}
+          Download CSV
         </a>
       }
     >
       <div class="bar ends">
         <SelectField
-          label={texts.from}
+          label="From"
           value={from}
           onValue={(month) => change({ from: month })}
           options={MONTHS}
         />
-        <SelectField
-          label={texts.to}
-          value={to}
-          onValue={(month) => change({ to: month })}
-          options={MONTHS}
-        />
+        <SelectField label="To" value={to} onValue={(month) => change({ to: month })} options={MONTHS} />
       </div>
       <QueryResult query={query}>
         {({ usage }) =>
           usage.length === 0 ? (
             <Empty>
-              <p>{texts.none}</p>
+              <p>No key was used in this time.</p>
             </Empty>
           ) : (
             <UsageTable rows={usage} />
           )
         }
       </QueryResult>
-      <p class="dim">{texts.help}</p>
+      <p class="dim">
+        Months are in Lagos time. The cost has the prices that were set when each call was made.
+      </p>
     </Panel>
   )
 }
 
 const UsageTable = ({ rows }: { rows: readonly Row[] }) => (
   <Table
-    label={texts.label}
+    label="Usage of keys"
     rows={rows}
     keyOf={({ month, key_id }) => `${month} ${key_id}`}
     columns={[
-      { title: texts.month, cell: ({ month }) => month },
+      { title: 'Month', cell: ({ month }) => month },
       {
-        title: texts.key,
+        title: 'Key',
         cell: ({ name, key_id }) => (
           <>
-            {name || texts.deleted} <code>{key_id}</code>
+            {name || 'a key of this server'} <code>{key_id}</code>
           </>
         ),
       },
-      { title: texts.owner, cell: ({ owner }) => owner },
-      { title: texts.verified, cell: ({ verified }) => toCount(verified), isNumber: true },
-      { title: texts.notVerified, cell: ({ not_verified }) => toCount(not_verified), isNumber: true },
-      { title: texts.failed, cell: ({ failed }) => toCount(failed), isNumber: true },
-      { title: texts.paidCalls, cell: ({ paid_calls }) => toCount(paid_calls), isNumber: true },
-      { title: texts.cost, cell: ({ cost_naira }) => cost_naira.toFixed(2), isNumber: true },
+      { title: 'Owner', cell: ({ owner }) => owner },
+      { title: 'Verified', cell: ({ verified }) => toCount(verified), isNumber: true },
+      { title: 'Not verified', cell: ({ not_verified }) => toCount(not_verified), isNumber: true },
+      { title: 'Failed', cell: ({ failed }) => toCount(failed), isNumber: true },
+      { title: 'Paid calls', cell: ({ paid_calls }) => toCount(paid_calls), isNumber: true },
+      { title: 'Cost (₦)', cell: ({ cost_naira }) => cost_naira.toFixed(2), isNumber: true },
     ]}
   />
 )

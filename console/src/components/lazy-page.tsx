@@ -1,7 +1,6 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Page } from '../navigation.ts'
-import { shellTexts } from '../texts/en/shell.ts'
 import { Loading } from './query-result.tsx'
 
 type Loaded = { readonly page: Page; readonly Body?: ComponentType<{ rest: string }> }
@@ -30,9 +29,9 @@ export function LazyPage({ page, rest }: { page: Page; rest: string }) {
 function LoadFailed() {
   return (
     <div class="note bad" role="alert">
-      <p>{shellTexts.pageFailed}</p>
+      <p>This page could not be loaded. If the server was updated, reload the console.</p>
       <button type="button" class="small" onClick={() => location.reload()}>
-        {shellTexts.reload}
+        Reload
       </button>
     </div>
   )

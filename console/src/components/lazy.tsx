@@ -1,7 +1,6 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../api-client.ts'
-import { shellTexts } from '../texts/en/shell.ts'
 import { LoadError, Loading } from './query-result.tsx'
 
 /** A component whose code is loaded when it is first shown. */
@@ -14,7 +13,7 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
       setError(undefined)
       load().then(
         (found) => setBody(() => found),
-        () => setError(new ApiError(0, 'not_loaded', shellTexts.partFailed)),
+        () => setError(new ApiError(0, 'not_loaded', 'A part of this page could not be loaded.')),
       )
     }, [attempt])
     if (Body) return <Body {...props} />

@@ -1,4 +1,3 @@
-import { commonTexts as texts } from '../texts/en/common.ts'
 import { SecretField } from './field.tsx'
 
 const LEAST = 12
@@ -8,9 +7,9 @@ export const isPasswordReady = (password: string, repeated: string) =>
   password.length >= LEAST && password === repeated
 
 function toLengthHelp(length: number): string {
-  if (length === 0) return texts.toPasswordHelp(LEAST)
-  if (length < LEAST) return texts.toMoreNeeded(LEAST - length)
-  return texts.longEnough
+  if (length === 0) return `At least ${LEAST} characters, for example several unrelated words.`
+  if (length < LEAST) return `${LEAST - length} more characters needed.`
+  return 'Long enough.'
 }
 
 type NewPasswordProps = {
@@ -25,7 +24,7 @@ export function NewPassword({ password, repeated, onPassword, onRepeated, error 
   return (
     <>
       <SecretField
-        label={texts.newPassword}
+        label="New password"
         value={password}
         onValue={onPassword}
         autocomplete="new-password"
@@ -34,11 +33,11 @@ export function NewPassword({ password, repeated, onPassword, onRepeated, error 
         required
       />
       <SecretField
-        label={texts.repeatPassword}
+        label="Repeat password"
         value={repeated}
         onValue={onRepeated}
         autocomplete="new-password"
-        error={repeated !== '' && !password.startsWith(repeated) ? texts.passwordsDiffer : undefined}
+        error={repeated !== '' && !password.startsWith(repeated) ? 'The passwords differ.' : undefined}
         required
       />
     </>

@@ -1,7 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 import type { TryForm, TryForms, TryResult } from '../../../src/admin/shapes/try.ts'
 import { useAppContext, useHasRole } from '../app-context.ts'
-import { tryItTexts as texts } from '../texts/en/try-it.ts'
 import { useMutation } from '../use-mutation.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
@@ -59,14 +58,14 @@ export function OperationForm({ form, forms, apiKey, onKey }: OperationFormProps
         </Panel>
       </div>
       <div ref={responseBox}>
-        <Panel title={texts.response}>
-          {send.isBusy && <progress aria-label={texts.waiting} />}
+        <Panel title="Response">
+          {send.isBusy && <progress aria-label="Waiting for the response" />}
           {result && <TryResponse result={result} />}
-          {!result && !send.isBusy && <Empty>{texts.noResponseYet}</Empty>}
+          {!result && !send.isBusy && <Empty>The response appears here.</Empty>}
         </Panel>
       </div>
       <div>
-        <Panel title={texts.codeExamples}>
+        <Panel title="Code examples">
           <TryExamples form={form} input={input} baseUrl={forms.base_url} {...toExampleKey(forms, apiKey)} />
         </Panel>
       </div>
@@ -94,7 +93,7 @@ function Scenarios({ form, input, onInput }: FormProps) {
     form.fields.every(({ name }) => (values[name] ?? '') === (input[name] ?? ''))
   return (
     <fieldset class="chips">
-      <legend class="visually-hidden">{texts.scenarios}</legend>
+      <legend class="visually-hidden">Sandbox scenarios</legend>
       {form.scenarios.map((scenario) => (
         <button
           key={scenario.title}
@@ -126,7 +125,7 @@ function Fields({ form, input, onInput, errors }: FormProps & { errors: Readonly
     <>
       {form.fields.map(({ name, description, example, required, choices }) => {
         const common = {
-          label: required ? name : texts.toOptional(name),
+          label: required ? name : `${name} (optional)`,
           help: toInlineCode(description),
           value: input[name] ?? '',
           onValue: (value: string) => onInput({ ...input, [name]: value }),
@@ -135,9 +134,7 @@ function Fields({ form, input, onInput, errors }: FormProps & { errors: Readonly
         if (choices === null)
           return <TextField key={name} {...common} placeholder={example} autocomplete="off" maxLength={200} />
         const options = choices.map((choice) => ({ value: choice, text: choice }))
-        return (
-          <SelectField key={name} {...common} options={[{ value: '', text: texts.choose }, ...options]} />
-        )
+        return <SelectField key={name} {...common} options={[{ value: '', text: 'Choose…' }, ...options]} />
       })}
     </>
   )
@@ -154,16 +151,20 @@ function KeyField({ apiKey, onKey, hasSandbox }: KeyFieldProps) {
   return (
     <>
       <SecretField
-        label={texts.apiKey}
+        label="API key"
         value={apiKey}
         onValue={onKey}
-        placeholder={hasSandbox ? texts.keyPlaceholder : 'tbt_test_…'}
-        help={hasSandbox ? texts.keyHelp : texts.keyHelpNoSandbox}
+        placeholder={hasSandbox ? 'The public sandbox key' : 'tbt_test_…'}
+        help={
+          hasSandbox
+            ? 'If empty, the public sandbox key is used. A key that you enter stays in this page.'
+            : 'This server does not accept the public sandbox key. Enter a test key. It stays in this page.'
+        }
         maxLength={200}
       />
       {isLive && (
         <p class="note warn" role="alert">
-          {texts.liveKey}
+          This is a live key. The call is about a real person, may be billed, and is written to the audit log.
         </p>
       )}
     </>
@@ -172,10 +173,10 @@ function KeyField({ apiKey, onKey, hasSandbox }: KeyFieldProps) {
 
 function SendButton({ isBusy, isReady }: { isBusy: boolean; isReady: boolean }) {
   const isOperator = useHasRole('operator')
-  if (!isOperator) return <p class="dim">{texts.viewerNote}</p>
+  if (!isOperator) return <p class="dim">Your role shows the forms only. Sending needs the role operator.</p>
   return (
     <SubmitButton isBusy={isBusy} isDisabled={!isReady}>
-      {texts.send}
+      Send
     </SubmitButton>
   )
 }

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { SourceList } from '../../../src/admin/shapes/sources.ts'
 import { useAppContext } from '../app-context.ts'
-import { sourcesTexts as texts } from '../texts/en/sources.ts'
 import { useMutation } from '../use-mutation.ts'
 import { FormDialog } from './dialog.tsx'
 
@@ -26,12 +25,12 @@ export function OrderDialog({ kind, list, onClose, onDone }: OrderDialogProps) {
   const move = (from: number, by: 1 | -1) => {
     const name = names[from] ?? ''
     setNames(names.toSpliced(from, 1).toSpliced(from + by, 0, name))
-    setMoved(texts.toMoved(name, from + by + 1))
+    setMoved(`${name} is now number ${from + by + 1}.`)
   }
   return (
     <FormDialog
-      title={texts.toOrderTitle(kind.toUpperCase())}
-      verb={texts.save}
+      title={`Call order for ${kind.toUpperCase()}`}
+      verb="Save order"
       mutation={{ isBusy: save.isBusy, error: save.error ?? reset.error }}
       onSubmit={save.run}
       onClose={onClose}
@@ -39,12 +38,15 @@ export function OrderDialog({ kind, list, onClose, onDone }: OrderDialogProps) {
       aside={
         list.changed_orders.includes(kind) && (
           <button type="button" disabled={reset.isBusy} onClick={() => reset.run()}>
-            {texts.reset}
+            Use the order of the setting
           </button>
         )
       }
     >
-      <p>{texts.orderHelp}</p>
+      <p>
+        The first source is called first. All nodes follow within 5 seconds. The change is recorded in the
+        audit log.
+      </p>
       <ol class="order">
         {names.map((name, place) => (
           <li key={name}>
@@ -78,20 +80,20 @@ function MoveButtons({ name, isFirst, isLast, onMove }: MoveProps) {
       <button
         type="button"
         class="small"
-        aria-label={texts.toUpLabel(name)}
+        aria-label={`Move ${name} up`}
         disabled={isFirst}
         onClick={() => onMove(-1)}
       >
-        {texts.up}
+        Up
       </button>
       <button
         type="button"
         class="small"
-        aria-label={texts.toDownLabel(name)}
+        aria-label={`Move ${name} down`}
         disabled={isLast}
         onClick={() => onMove(1)}
       >
-        {texts.down}
+        Down
       </button>
     </span>
   )

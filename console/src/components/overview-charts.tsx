@@ -3,7 +3,6 @@ import type { Charts, Overview } from '../../../src/admin/shapes/overview.ts'
 import { toCount, toMs, toNaira, toShare } from '../format.ts'
 import { type OverviewFilters, toOverviewQuery } from '../overview-filters.ts'
 import { useFilters } from '../route.ts'
-import { overviewTexts as texts } from '../texts/en/overview.ts'
 import { useQuery } from '../use-query.ts'
 import { Chart } from './chart.tsx'
 import { Segments } from './field.tsx'
@@ -11,22 +10,25 @@ import { Panel } from './panel.tsx'
 import { Empty, QueryResult } from './query-result.tsx'
 import { Table } from './table.tsx'
 
-const CHARTS = ['verifications', 'latency', 'vendors', 'keys'] as const
-const toOptions = <T extends string>(names: readonly T[], words: Readonly<Record<T, string>>) =>
-  names.map((value) => ({ value, text: words[value] }))
+const CHARTS = [
+  { value: 'verifications', text: 'Verifications' },
+  { value: 'latency', text: 'Latency' },
+  { value: 'vendors', text: 'Vendors' },
+  { value: 'keys', text: 'Keys' },
+] as const
 
 /** The chart that the address names. */
 export function OverviewCharts({ overview, filters }: { overview: Overview; filters: OverviewFilters }) {
   const [address, change] = useFilters()
-  const chosen = CHARTS.find((name) => name === address.get('chart')) ?? 'verifications'
+  const chosen = CHARTS.find(({ value }) => value === address.get('chart'))?.value ?? 'verifications'
   return (
     <Panel
-      title={texts.overTime}
+      title="Over time"
       aside={
         <Segments
-          legend={texts.chart}
+          legend="Chart"
           value={chosen}
-          options={toOptions(CHARTS, texts.charts)}
+          options={CHARTS}
           onValue={(chart) => change({ chart: chart === 'verifications' ? undefined : chart })}
         />
       }
@@ -40,20 +42,23 @@ export function OverviewCharts({ overview, filters }: { overview: Overview; filt
 
 const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
 
-const toEmptyText = ({ mode }: Pick<Overview, 'mode'>) => (mode === 'live' ? texts.emptyLive : texts.empty)
+const toEmptyText = ({ mode }: Pick<Overview, 'mode'>) =>
+  mode === 'live'
+    ? 'No live verifications in this period. Test traffic is not shown.'
+    : 'No verifications in this period.'
 
 function VerificationChart({ overview }: { overview: Overview }) {
   const { steps, step_seconds, totals, before } = overview
   const bars = [
-    { colour: 'verified', title: texts.verified, values: steps.map(({ verified }) => verified) },
-    { colour: 'not_verified', title: texts.notVerified, values: steps.map((step) => step.not_verified) },
-    { colour: 'failed', title: texts.failed, values: steps.map(({ failed }) => failed) },
+    { colour: 'verified', title: 'Verified', values: steps.map(({ verified }) => verified) },
+    { colour: 'not_verified', title: 'Not verified', values: steps.map((step) => step.not_verified) },
+    { colour: 'failed', title: 'Failed', values: steps.map(({ failed }) => failed) },
   ]
-  const lines = before ? [{ colour: 'before', title: texts.before, values: before.steps }] : []
+  const lines = before ? [{ colour: 'before', title: 'Period before', values: before.steps }] : []
   const figures = [totals.verified, totals.not_verified, totals.failed, sumOf(before?.steps ?? [])]
   return (
     <Chart
-      label={texts.tiles.verifications}
+      label="Verifications"
       data={{ times: steps.map(({ at }) => at), stepSeconds: step_seconds, bars, lines }}
       totals={figures.map(toCount)}
       empty={toEmptyText(overview)}
@@ -72,7 +77,7 @@ function LatencyChart({ overview }: { overview: Overview }) {
   }))
   return (
     <Chart
-      label={texts.charts.latency}
+      label="Latency"
       data={{ times: steps.map(({ at }) => at), stepSeconds: step_seconds, bars: [], lines, toLabel: toMs }}
       totals={PARTS.map((part) => toMs(latency?.[`${part}_ms`] ?? null))}
       toText={toMs}
@@ -111,7 +116,7 @@ function KeyChart({ charts, filters }: { charts: Charts; filters: OverviewFilter
   }))
   return (
     <Chart
-      label={texts.keysTable}
+      label="Keys by verifications"
       data={{ times: charts.steps, stepSeconds: charts.step_seconds, bars: [], lines }}
       totals={charts.keys.map(({ steps }) => toCount(sumOf(steps)))}
       empty={toEmptyText(filters)}
@@ -119,16 +124,22 @@ function KeyChart({ charts, filters }: { charts: Charts; filters: OverviewFilter
   )
 }
 
-const FIGURES = ['calls', 'errors', 'latency', 'spend'] as const
+const FIGURES = [
+  { value: 'calls', text: 'Calls' },
+  { value: 'errors', text: 'Errors' },
+  { value: 'latency', text: 'Latency p95' },
+  { value: 'spend', text: 'Spend' },
+] as const
+type Figure = (typeof FIGURES)[number]['value']
 type Vendor = Charts['vendors'][number]
 
-const READ: Readonly<Record<(typeof FIGURES)[number], (step: Vendor['steps'][number]) => number | null>> = {
+const READ: Readonly<Record<Figure, (step: Vendor['steps'][number]) => number | null>> = {
   calls: ({ calls }) => calls,
   errors: ({ errors }) => errors,
   latency: ({ p95_ms }) => p95_ms,
   spend: ({ kobo }) => kobo,
 }
-const TOTAL: Readonly<Record<(typeof FIGURES)[number], (vendor: Vendor) => string>> = {
+const TOTAL: Readonly<Record<Figure, (vendor: Vendor) => string>> = {
   calls: ({ calls }) => toCount(calls),
   errors: ({ errors }) => toCount(errors),
   latency: ({ latency }) => toMs(latency?.p95_ms ?? null),
@@ -136,12 +147,12 @@ const TOTAL: Readonly<Record<(typeof FIGURES)[number], (vendor: Vendor) => strin
 }
 
 function VendorChart({ charts }: { charts: Charts }) {
-  const [figure, setFigure] = useState<(typeof FIGURES)[number]>('calls')
+  const [figure, setFigure] = useState<Figure>('calls')
   const { vendors } = charts
   if (vendors.length === 0)
     return (
       <Empty>
-        <p>{texts.noCalls}</p>
+        <p>No vendor was called in this period.</p>
       </Empty>
     )
   const toText = figure === 'latency' ? toMs : figure === 'spend' ? toNaira : undefined
@@ -152,47 +163,41 @@ function VendorChart({ charts }: { charts: Charts }) {
   }))
   return (
     <>
-      <Segments
-        legend={texts.figure}
-        value={figure}
-        options={toOptions(FIGURES, texts.figures)}
-        onValue={setFigure}
-      />
+      <Segments legend="Figure" value={figure} options={FIGURES} onValue={setFigure} />
       <Chart
         key={figure}
-        label={texts.figures[figure]}
+        label={FIGURES.find(({ value }) => value === figure)?.text ?? ''}
         data={{ times: charts.steps, stepSeconds: charts.step_seconds, bars: [], lines, toLabel: toText }}
         totals={vendors.map(TOTAL[figure])}
         {...(toText ? { toText } : {})}
-        empty={texts.noCalls}
+        empty="No vendor was called in this period."
       />
       <VendorTable vendors={vendors} />
-      <p class="dim">{texts.vendorNote}</p>
+      <p class="dim">Calls of all nodes. Test keys reach no vendor.</p>
     </>
   )
 }
 
 function VendorTable({ vendors }: { vendors: readonly Vendor[] }) {
-  const { vendorColumns: titles } = texts
   return (
     <Table
-      label={texts.vendorTable}
+      label="Calls to vendors"
       rows={vendors}
       keyOf={({ source }) => source}
       columns={[
-        { title: titles.source, cell: ({ source }) => <b>{source}</b> },
-        { title: titles.calls, cell: ({ calls }) => toCount(calls), isNumber: true },
+        { title: 'Vendor', cell: ({ source }) => <b>{source}</b> },
+        { title: 'Calls', cell: ({ calls }) => toCount(calls), isNumber: true },
         {
-          title: titles.errors,
+          title: 'Errors',
           cell: ({ errors, calls }) => `${toCount(errors)} (${toShare(calls === 0 ? null : errors / calls)})`,
           isNumber: true,
         },
         ...PARTS.map((part) => ({
-          title: titles[part],
+          title: part,
           cell: ({ latency }: Vendor) => toMs(latency?.[`${part}_ms`] ?? null),
           isNumber: true,
         })),
-        { title: titles.spend, cell: ({ kobo }) => toNaira(kobo), isNumber: true },
+        { title: 'Spend', cell: ({ kobo }) => toNaira(kobo), isNumber: true },
       ]}
     />
   )

@@ -1,8 +1,6 @@
 import type { Overview as OverviewShape } from '../../../src/admin/shapes/overview.ts'
 import { toCount, toOperation, toWords } from '../format.ts'
 import { toHash, toKeySearch } from '../hash.ts'
-import { overviewTexts as texts } from '../texts/en/overview.ts'
-import { fill } from '../texts/fill.ts'
 import { Panel } from './panel.tsx'
 import { Pill, toOutcomeTone } from './pill.tsx'
 import { Empty } from './query-result.tsx'
@@ -11,33 +9,31 @@ import { When } from './when.tsx'
 
 export function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
   return (
-    <Panel title={texts.topKeys}>
+    <Panel title="Top keys">
       {keys.length === 0 ? (
         <Empty>
           <p>
-            {fill(texts.noKey, {
-              create: <a href={toHash('keys')}>{texts.createOne}</a>,
-              try: <a href={toHash('try')}>{texts.tryOne}</a>,
-            })}
+            No key was used in this period. <a href={toHash('keys')}>Create one</a> or{' '}
+            <a href={toHash('try')}>try a verification</a>.
           </p>
         </Empty>
       ) : (
         <Table
-          label={texts.keysTable}
+          label="Keys by verifications"
           rows={keys}
           keyOf={({ id }) => id}
           columns={[
-            { title: texts.key, cell: ({ name, id }) => <NamedKey name={name} id={id} /> },
+            { title: 'Key', cell: ({ name, id }) => <NamedKey name={name} id={id} /> },
             {
-              title: texts.mode,
+              title: 'Mode',
               cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
             },
             {
-              title: texts.tiles.verifications,
+              title: 'Verifications',
               cell: ({ verifications }) => toCount(verifications),
               isNumber: true,
             },
-            { title: texts.failed, cell: ({ failed }) => toCount(failed), isNumber: true },
+            { title: 'Failed', cell: ({ failed }) => toCount(failed), isNumber: true },
           ]}
         />
       )}
@@ -57,20 +53,20 @@ function NamedKey({ name, id }: { name: string; id: string }) {
 
 export function BySource({ overview: { by_source } }: { overview: OverviewShape }) {
   return (
-    <Panel title={texts.bySource}>
+    <Panel title="Verifications by source">
       {by_source.length === 0 ? (
         <Empty>
-          <p>{texts.noSource}</p>
+          <p>No source answered in this period.</p>
         </Empty>
       ) : (
         <Table
-          label={texts.bySource}
+          label="Verifications by source"
           rows={by_source}
           keyOf={({ source }) => source}
           columns={[
-            { title: texts.source, cell: ({ source }) => source },
+            { title: 'Source', cell: ({ source }) => source },
             {
-              title: texts.tiles.verifications,
+              title: 'Verifications',
               cell: ({ verifications }) => toCount(verifications),
               isNumber: true,
             },
@@ -83,22 +79,22 @@ export function BySource({ overview: { by_source } }: { overview: OverviewShape 
 
 export function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
   return (
-    <Panel title={texts.lastErrors}>
+    <Panel title="Last errors">
       {errors.length === 0 ? (
         <Empty>
-          <p>{texts.noErrors}</p>
+          <p>No errors in this period.</p>
         </Empty>
       ) : (
         <Table
-          label={texts.lastErrors}
+          label="Last errors"
           rows={errors}
           keyOf={({ at, operation, outcome, key_id, reference }) =>
             [at, operation, outcome, key_id, reference].join(' ')
           }
           columns={[
-            { title: texts.last, cell: ({ at }) => <When at={at} to="second" /> },
+            { title: 'Last', cell: ({ at }) => <When at={at} to="second" /> },
             {
-              title: texts.outcome,
+              title: 'Outcome',
               cell: ({ outcome, count }) => (
                 <span class="nowrap">
                   <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>
@@ -107,12 +103,12 @@ export function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
               ),
             },
             {
-              title: texts.operation,
+              title: 'Operation',
               cell: ({ operation }) => <span class="nowrap">{toOperation(operation)}</span>,
             },
-            { title: texts.key, cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
+            { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
             {
-              title: texts.timeline,
+              title: 'Timeline',
               cell: ({ reference }) =>
                 reference === null ? (
                   '–'

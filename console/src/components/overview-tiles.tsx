@@ -1,7 +1,6 @@
 import type { Overview } from '../../../src/admin/shapes/overview.ts'
 import { toCount, toMs, toNaira, toPercent, toSigned } from '../format.ts'
 import { toSpends } from '../source-health.ts'
-import { overviewTexts as texts } from '../texts/en/overview.ts'
 
 type Tile = {
   readonly name: string
@@ -29,44 +28,39 @@ export function OverviewTiles({ overview }: { overview: Overview }) {
 
 function toTiles({ totals, success_rate, latency, before, sources }: Overview): Tile[] {
   const spent = toSpends(sources).reduce((sum, spend) => sum + spend.spent_kobo_today, 0)
-  const { tiles } = texts
   return [
     {
-      name: tiles.verifications,
+      name: 'Verifications',
       value: toCount(addUp(totals)),
-      note: texts.toVerified(toCount(totals.verified)),
+      note: `${toCount(totals.verified)} verified`,
       change: before ? toCountChange(addUp(totals), addUp(before.totals)) : undefined,
     },
     {
-      name: tiles.successRate,
+      name: 'Success rate',
       value: toPercent(success_rate),
-      note: success_rate === null ? texts.none : texts.toFailed(toCount(totals.failed)),
-      change: toDifference(
-        success_rate,
-        before?.success_rate,
-        (part) => `${toSigned(part * 100, 1)} ${texts.points}`,
-      ),
+      note: success_rate === null ? 'no verifications' : `${toCount(totals.failed)} failed`,
+      change: toDifference(success_rate, before?.success_rate, (part) => `${toSigned(part * 100, 1)} points`),
     },
     ...(['p50', 'p95', 'p99'] as const).map((part) => ({
-      name: tiles[part],
+      name: `Latency ${part}`,
       value: toMs(latency?.[`${part}_ms`] ?? null),
-      note: texts.estimated,
+      note: 'estimated',
       change: toDifference(
         latency?.[`${part}_ms`],
         before?.latency?.[`${part}_ms`],
         (ms) => `${toSigned(ms, 0)} ms`,
       ),
     })),
-    { name: tiles.spent, value: toNaira(spent), note: texts.lagosTime },
+    { name: 'Spent today', value: toNaira(spent), note: 'Lagos time' },
   ]
 }
 
 const addUp = ({ verified, not_verified, failed }: Overview['totals']) => verified + not_verified + failed
 
 function toCountChange(now: number, before: number): string {
-  if (now === before) return texts.noChange
-  if (before === 0) return texts.noneBefore
-  return texts.toChange(`${toSigned((now / before - 1) * 100, 0)} %`)
+  if (now === before) return 'as in the period before'
+  if (before === 0) return 'none in the period before'
+  return `${toSigned((now / before - 1) * 100, 0)} % on the period before`
 }
 
 function toDifference(
@@ -75,5 +69,5 @@ function toDifference(
   toText: (difference: number) => string,
 ): string | undefined {
   if (now === null || now === undefined || before === null || before === undefined) return undefined
-  return now === before ? texts.noChange : texts.toChange(toText(now - before))
+  return now === before ? 'as in the period before' : `${toText(now - before)} on the period before`
 }

@@ -3,7 +3,6 @@ import type { Passkey } from '../../../src/admin/shapes/passkeys.ts'
 import type { RecoveryCodes } from '../../../src/admin/shapes/second-factors.ts'
 import { useAppContext } from '../app-context.ts'
 import { createPasskey, hasPasskeys } from '../passkey.ts'
-import { passkeysTexts as texts } from '../texts/en/passkeys.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm } from './dialog.tsx'
 import { TextField } from './field.tsx'
@@ -19,15 +18,24 @@ type PasskeyListProps = {
 export function PasskeyList({ passkeys, onRemove, onAdd }: PasskeyListProps) {
   return (
     <>
-      <h3>{texts.title}</h3>
-      <p class="dim">{texts.intro}</p>
-      {passkeys.length === 0 ? <p>{texts.none}</p> : <PasskeyTable passkeys={passkeys} onRemove={onRemove} />}
+      <h3>Passkeys</h3>
+      <p class="dim">
+        A passkey signs in without a password: with the fingerprint, face or PIN of a device, or with a
+        security key.
+      </p>
+      {passkeys.length === 0 ? (
+        <p>Your account has no passkey.</p>
+      ) : (
+        <PasskeyTable passkeys={passkeys} onRemove={onRemove} />
+      )}
       {hasPasskeys() ? (
         <button type="button" onClick={onAdd}>
-          {texts.add}
+          Add a passkey
         </button>
       ) : (
-        <p class="dim">{texts.unavailable}</p>
+        <p class="dim">
+          This browser offers passkeys only over https or at http://localhost, and not for an IP address.
+        </p>
       )}
     </>
   )
@@ -36,24 +44,24 @@ export function PasskeyList({ passkeys, onRemove, onAdd }: PasskeyListProps) {
 function PasskeyTable({ passkeys, onRemove }: Omit<PasskeyListProps, 'onAdd'>) {
   return (
     <Table
-      label={texts.title}
+      label="Passkeys"
       rows={passkeys}
       keyOf={({ id }) => id}
       columns={[
-        { title: texts.name, cell: ({ name }) => <b class="breaks">{name}</b> },
-        { title: texts.host, cell: ({ host }) => host },
-        { title: texts.added, cell: ({ created_at }) => <When at={created_at} /> },
-        { title: texts.used, cell: ({ last_used_at }) => <When at={last_used_at} otherwise={texts.never} /> },
+        { title: 'Name', cell: ({ name }) => <b class="breaks">{name}</b> },
+        { title: 'For', cell: ({ host }) => host },
+        { title: 'Added', cell: ({ created_at }) => <When at={created_at} /> },
+        { title: 'Last used', cell: ({ last_used_at }) => <When at={last_used_at} otherwise="never" /> },
         {
           title: '',
           cell: (passkey) => (
             <button
               type="button"
               class="small"
-              aria-label={texts.removeLabel(passkey.name)}
+              aria-label={`Remove the passkey ${passkey.name}`}
               onClick={() => onRemove(passkey)}
             >
-              {texts.remove}
+              Remove
             </button>
           ),
         },
@@ -73,10 +81,10 @@ export function AddPasskey({ onClose, onDone }: AddProps) {
     onDone((await api.post<RecoveryCodes>('/admin/session/factors/passkeys/add', body)).recovery_codes)
   })
   return (
-    <Confirm title={texts.add} verb={texts.add} mutation={add} onClose={onClose}>
+    <Confirm title="Add a passkey" verb="Add a passkey" mutation={add} onClose={onClose}>
       <TextField
-        label={texts.name}
-        help={texts.nameHelp}
+        label="Name"
+        help="To tell your passkeys apart, for example: work laptop."
         value={name}
         onValue={setName}
         maxLength={60}
@@ -96,13 +104,13 @@ export function RemovePasskey({ passkey, onClose, onDone }: RemoveProps) {
   })
   return (
     <Confirm
-      title={texts.removeQuestion(passkey.name)}
-      verb={texts.remove}
+      title={`Remove the passkey ${passkey.name}?`}
+      verb="Remove"
       mutation={remove}
       onClose={onClose}
       isDanger
     >
-      <p>{texts.removeEffect}</p>
+      <p>It no longer signs in. Delete it on the device too.</p>
     </Confirm>
   )
 }

@@ -1,5 +1,4 @@
 import { useAppContext } from '../app-context.ts'
-import { commonTexts as texts } from '../texts/en/common.ts'
 import { SecretField } from './field.tsx'
 
 type PasswordFieldProps = {
@@ -14,7 +13,7 @@ export function PasswordField({ value, onValue, error }: PasswordFieldProps) {
   if (!session.has_password) return null
   return (
     <SecretField
-      label={texts.yourPassword}
+      label="Your password"
       value={value}
       onValue={onValue}
       autocomplete="current-password"

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { rethrowPasswordError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
-import { peopleTexts as texts } from '../texts/en/people.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm } from './dialog.tsx'
 import { TextField } from './field.tsx'
@@ -34,10 +33,10 @@ export function PersonDialog<T>(props: PersonDialogProps<T>) {
     <Confirm title={title} verb={verb} mutation={mutation} onClose={onClose} isDanger={isDanger}>
       <p>{note}</p>
       <TextField
-        label={texts.reason}
+        label="Reason"
         value={reason}
         onValue={setReason}
-        help={texts.reasonHelp}
+        help="10 to 200 characters. No names or numbers: the audit log cannot be edited."
         error={mutation.error?.fields.reason}
         minLength={10}
         maxLength={200}

@@ -6,12 +6,19 @@ import { toReportPage } from '../../../src/people/report-page.ts'
 import { type ReportSection, toReportSections } from '../../../src/people/report-sections.ts'
 import { useHasRole } from '../app-context.ts'
 import { saveFile } from '../save-file.ts'
-import { peopleTexts as texts } from '../texts/en/people.ts'
 import { Facts } from './facts.tsx'
 import { Panel } from './panel.tsx'
 import { PersonDialog } from './person-dialog.tsx'
 import { Empty } from './query-result.tsx'
 import { Table } from './table.tsx'
+
+const COUNTS = {
+  records: 'Records',
+  pictures: 'Pictures',
+  kept_answers: 'Kept answers',
+  reused_results: 'Reused results',
+  queued_verifications: 'Queued verifications',
+} as const
 
 export type PersonQuery = { readonly kind: string; readonly number: string }
 
@@ -24,9 +31,9 @@ type ReportProps = {
 }
 
 const SAVED = [
-  { text: texts.saveJson, name: 'report.json', type: 'application/json', toText: toJson },
-  { text: texts.saveCsv, name: 'report.csv', type: 'text/csv', toText: toReportCsv },
-  { text: texts.savePage, name: 'report.html', type: 'text/html', toText: toReportPage },
+  { text: 'Save as JSON', name: 'report.json', type: 'application/json', toText: toJson },
+  { text: 'Save as CSV', name: 'report.csv', type: 'text/csv', toText: toReportCsv },
+  { text: 'Save for print', name: 'report.html', type: 'text/html', toText: toReportPage },
 ] as const
 
 function toJson(report: PersonReport): string {
@@ -42,7 +49,7 @@ export function ReportView({ query, report, onReport, onErased, onHide }: Report
       <div class="bar">
         {isOwner && report.values === 'hidden' && (
           <button type="button" onClick={() => setOpen('reveal')}>
-            {texts.showValues}
+            Show values…
           </button>
         )}
         {SAVED.map(({ text, name, type, toText }) => (
@@ -51,11 +58,11 @@ export function ReportView({ query, report, onReport, onErased, onHide }: Report
           </button>
         ))}
         <button type="button" class="plain" onClick={onHide}>
-          {texts.hide}
+          Hide the report
         </button>
         {isOwner && (
           <button type="button" class="danger" onClick={() => setOpen('erase')}>
-            {texts.erase}
+            Erase this person…
           </button>
         )}
       </div>
@@ -64,9 +71,9 @@ export function ReportView({ query, report, onReport, onErased, onHide }: Report
       ))}
       {open === 'reveal' && (
         <PersonDialog<PersonReport>
-          title={texts.showTitle}
-          note={texts.showNote}
-          verb={texts.showVerb}
+          title="Show the values of this report?"
+          note="The report is made again, with personal data in the clear. Your name, the reason and the time are written to the audit log."
+          verb="Show values"
           path="/admin/people/reveal"
           query={query}
           onClose={close}
@@ -75,9 +82,9 @@ export function ReportView({ query, report, onReport, onErased, onHide }: Report
       )}
       {open === 'erase' && (
         <PersonDialog<ErasedPerson>
-          title={texts.eraseTitle}
-          note={texts.eraseNote}
-          verb={texts.eraseVerb}
+          title="Erase all data about this person?"
+          note="The record, the picture, kept answers, pending questions, rows of batches and reused results are erased at once. This cannot be undone. Your name, the reason and the time are written to the audit log."
+          verb="Erase"
           path="/admin/people/erase"
           query={query}
           isDanger
@@ -115,19 +122,22 @@ export function ErasedPanel({ erased }: { erased: ErasedPerson }) {
   const { remains, is_in_file: isInFile, ...counts } = erased
   const found = Object.entries(counts).filter(([, count]) => count > 0)
   return (
-    <Panel title={texts.erasedTitle}>
+    <Panel title="Erased">
       <div role="status">
         {found.length === 0 ? (
-          <p>{texts.erasedNothing}</p>
+          <p>No data was stored under this number. Nothing was erased.</p>
         ) : (
           <Facts
-            facts={found.map(
-              ([name, count]) => [texts.counts[name as keyof typeof texts.counts], count] as const,
-            )}
+            facts={found.map(([name, count]) => [COUNTS[name as keyof typeof COUNTS], count] as const)}
           />
         )}
-        {!isInFile && <p class="note warn">{texts.notInFile}</p>}
-        <h3>{texts.remains}</h3>
+        {!isInFile && (
+          <p class="note warn">
+            The erasure is not in erasures.log yet. A server adds it within a minute, if it can write there.
+            Without it, a restore of an older backup brings the person back.
+          </p>
+        )}
+        <h3>What remains, and why</h3>
         <ul>
           {remains.map(({ what, why }) => (
             <li key={what}>

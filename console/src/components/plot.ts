@@ -1,7 +1,6 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { toShortCount } from '../format.ts'
-import { LOCALE } from '../texts/language.ts'
 
 /** `colour` is the name of a swatch in chart.css. A value is null where nothing was counted. */
 export type PlotSeries = {
@@ -111,8 +110,8 @@ function findStep({ cursor: { left, idx }, data: [times], posToVal }: uPlot): nu
   return step < 0 ? undefined : step
 }
 
-const hours = new Intl.DateTimeFormat(LOCALE, { hour: '2-digit', minute: '2-digit' })
-const days = new Intl.DateTimeFormat(LOCALE, { day: 'numeric', month: 'short' })
+const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
 const toTicks: uPlot.Axis.Values = (_plot, splits, _axis, _space, increment) =>
   splits.map((seconds) => {

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import type { ApiError } from '../api-client.ts'
-import { commonTexts } from '../texts/en/common.ts'
 import type { Query } from '../use-query.ts'
 
 type QueryResultProps<T> = {
@@ -28,7 +27,7 @@ export function QueryResult<T>({ query, lines, children }: QueryResultProps<T>) 
 export function Loading({ lines = 4 }: { lines?: number }) {
   return (
     <div class="loading" role="status">
-      <span class="visually-hidden">{commonTexts.loading}</span>
+      <span class="visually-hidden">Loading…</span>
       {Array.from({ length: lines }, (_, index) => (
         <span class="bone" key={index} />
       ))}
@@ -42,7 +41,7 @@ export function LoadError({ error, onRetry }: { error: ApiError; onRetry?: () =>
       <p>{error.message}</p>
       {onRetry && (
         <button type="button" class="small" onClick={onRetry}>
-          {commonTexts.tryAgain}
+          Try again
         </button>
       )}
     </div>

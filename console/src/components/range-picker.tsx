@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
-import { type OverviewFilters, RANGES } from '../overview-filters.ts'
+import type { OverviewFilters } from '../overview-filters.ts'
 import type { FilterChanges } from '../route.ts'
-import { overviewTexts as texts } from '../texts/en/overview.ts'
 import { Segments, TextField } from './field.tsx'
 
 type RangePickerProps = {
@@ -9,7 +8,13 @@ type RangePickerProps = {
   readonly onChange: (changes: FilterChanges) => void
 }
 
-const OPTIONS = [...RANGES, 'custom'] as const
+const OPTIONS = [
+  { value: 'hour', text: 'Hour' },
+  { value: 'day', text: 'Day' },
+  { value: 'week', text: 'Week' },
+  { value: 'month', text: 'Month' },
+  { value: 'custom', text: 'Custom' },
+] as const
 
 /** A range up to now, or one with a start and an end. */
 export function RangePicker({ filters, onChange }: RangePickerProps) {
@@ -18,9 +23,9 @@ export function RangePicker({ filters, onChange }: RangePickerProps) {
   return (
     <>
       <Segments
-        legend={texts.range}
+        legend="Range"
         value={isCustom ? 'custom' : filters.range}
-        options={OPTIONS.map((value) => ({ value, text: texts.ranges[value] }))}
+        options={OPTIONS}
         onValue={(value) => {
           setOpen(value === 'custom')
           if (value !== 'custom') onChange({ range: value, from: undefined, to: undefined })
@@ -44,9 +49,9 @@ function CustomRange({ filters, onChange }: RangePickerProps) {
         onChange({ range: undefined, from: toIso(from), to: toIso(to) })
       }}
     >
-      <TextField label={texts.from} type="datetime-local" required value={from} onValue={setFrom} />
-      <TextField label={texts.to} type="datetime-local" help={texts.toHelp} value={to} onValue={setTo} />
-      <button type="submit">{texts.apply}</button>
+      <TextField label="From" type="datetime-local" required value={from} onValue={setFrom} />
+      <TextField label="To" type="datetime-local" help="Empty: until now" value={to} onValue={setTo} />
+      <button type="submit">Show</button>
     </form>
   )
 }

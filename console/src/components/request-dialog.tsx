@@ -1,7 +1,6 @@
 import type { RequestView } from '../../../src/admin/shapes/requests.ts'
 import { toMs } from '../format.ts'
 import { toHash } from '../hash.ts'
-import { requestsTexts as texts } from '../texts/en/requests.ts'
 import { CodeBlock, CopyButton } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
 import { Facts } from './facts.tsx'
@@ -19,44 +18,45 @@ type RequestDialogProps = {
 export function RequestDialog({ request, command, onClose }: RequestDialogProps) {
   const { request_id: id, request_reference: reference } = request
   return (
-    <Dialog title={texts.detailsTitle} onClose={onClose} isWide>
+    <Dialog title="Request" onClose={onClose} isWide>
       <Facts
         facts={[
-          [texts.requestId, <Copied key="id" text={id} what={texts.theId} />],
-          [texts.time, <When key="time" at={request.time} to="exact" />],
-          [texts.status, <StatusPill key="status" request={request} />],
-          [texts.operation, `${request.method} ${toOperationText(request.operation)}`],
-          [texts.key, <KeyText key="key" {...request} />],
-          [texts.mode, request.mode],
-          [texts.duration, toMs(request.duration_ms)],
-          ...(request.fields.length > 0 ? [[texts.fields, request.fields.join(', ')] as const] : []),
+          ['Request id', <Copied key="id" text={id} what="the request id" />],
+          ['Time', <When key="time" at={request.time} to="exact" />],
+          ['Status', <StatusPill key="status" request={request} />],
+          ['Operation', `${request.method} ${toOperationText(request.operation)}`],
+          ['Key', <KeyText key="key" {...request} />],
+          ['Mode', request.mode],
+          ['Duration', toMs(request.duration_ms)],
+          ...(request.fields.length > 0 ? [['Wrong fields', request.fields.join(', ')] as const] : []),
           ...(reference === null
             ? []
-            : [
-                [
-                  texts.reference,
-                  <Copied key="reference" text={reference} what={texts.theReference} />,
-                ] as const,
-              ]),
+            : [['Reference', <Copied key="reference" text={reference} what="the reference" />] as const]),
         ]}
       />
-      {id.startsWith('own_') && <p class="dim">{texts.ownId}</p>}
-      {request.status === 0 && <p>{texts.brokenOffText}</p>}
+      {id.startsWith('own_') && (
+        <p class="dim">
+          The caller's own id may be personal, so only a hash of it is stored. Searching for the id finds it.
+        </p>
+      )}
+      {request.status === 0 && <p>The caller closed the connection before the response.</p>}
       {reference !== null && (
         <p>
-          <a href={toHash('audit', reference)}>{texts.timeline}</a>
+          <a href={toHash('audit', reference)}>Timeline of the verification</a>
         </p>
       )}
       {command !== undefined && (
         <>
-          <h3>{texts.command}</h3>
-          <p class="dim">{texts.commandHelp}</p>
-          <CodeBlock text={command} what={texts.theCommand} />
+          <h3>Send it again</h3>
+          <p class="dim">
+            {'The key comes from the variable TABBAT_KEY. Replace the values in < >: the log has none.'}
+          </p>
+          <CodeBlock text={command} what="the curl command" />
         </>
       )}
       <footer>
         <button type="button" onClick={onClose}>
-          {texts.close}
+          Close
         </button>
       </footer>
     </Dialog>

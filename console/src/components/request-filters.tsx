@@ -4,7 +4,6 @@ import type { ApiError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
 import { toLabel, toOperation } from '../format.ts'
 import type { FilterChanges } from '../route.ts'
-import { requestsTexts as texts } from '../texts/en/requests.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
 import { SelectField, TextField } from './field.tsx'
@@ -47,7 +46,7 @@ export function RequestFilters({ filters, options, onChange, error }: RequestFil
       label={label}
       value={draft[name]}
       onValue={(value) => change({ [name]: value })}
-      options={[{ value: '', text: texts.any }, ...choices]}
+      options={[{ value: '', text: 'Any' }, ...choices]}
     />
   )
   return (
@@ -59,8 +58,8 @@ export function RequestFilters({ filters, options, onChange, error }: RequestFil
     >
       <div class="grid">
         <TextField
-          label={texts.id}
-          help={texts.idHelp}
+          label="Request id or reference"
+          help="The X-Request-Id of a response, or a request_reference."
           value={draft.id}
           onValue={(id) => change({ id })}
           maxLength={64}
@@ -68,33 +67,33 @@ export function RequestFilters({ filters, options, onChange, error }: RequestFil
           error={problem?.fields.request_id}
         />
         <TextField
-          label={texts.keyId}
+          label="Key id"
           value={draft.key_id}
           onValue={(key_id) => change({ key_id })}
           maxLength={20}
           autocomplete="off"
         />
-        {toSelect(texts.operation, 'operation', toOperations(options?.operations))}
-        {toSelect(texts.status, 'status', STATUS_CHOICES)}
+        {toSelect('Operation', 'operation', toOperations(options?.operations))}
+        {toSelect('Status', 'status', STATUS_CHOICES)}
         {toSelect(
-          texts.code,
+          'Code',
           'code',
           (options?.codes ?? []).map((value) => ({ value, text: toLabel(value) })),
         )}
-        {toSelect(texts.mode, 'mode', MODE_CHOICES)}
+        {toSelect('Mode', 'mode', MODE_CHOICES)}
         <TextField
-          label={texts.from}
+          label="From"
           type="datetime-local"
           value={draft.from}
           onValue={(from) => change({ from })}
         />
-        <TextField label={texts.to} type="datetime-local" value={draft.to} onValue={(to) => change({ to })} />
+        <TextField label="To" type="datetime-local" value={draft.to} onValue={(to) => change({ to })} />
       </div>
       <ErrorNote error={problem ?? error} />
       <div class="bar">
-        <SubmitButton isBusy={false}>{texts.search}</SubmitButton>
+        <SubmitButton isBusy={false}>Search</SubmitButton>
         <button type="button" class="plain" onClick={() => onChange(toChanges(EMPTY))}>
-          {texts.clear}
+          Clear
         </button>
       </div>
     </form>
@@ -104,13 +103,19 @@ export function RequestFilters({ filters, options, onChange, error }: RequestFil
 type Choice = { readonly value: string; readonly text: string }
 
 const STATUS_CHOICES: readonly Choice[] = [
-  ...Object.entries(texts.statuses).map(([value, text]) => ({ value, text })),
+  { value: '0', text: 'Broken off' },
+  { value: '2xx', text: '2xx: answered' },
+  { value: '4xx', text: '4xx: refused' },
+  { value: '5xx', text: '5xx: failed' },
   ...STATUSES.map((value) => ({ value, text: value })),
 ]
-const MODE_CHOICES: readonly Choice[] = Object.entries(texts.modes).map(([value, text]) => ({ value, text }))
+const MODE_CHOICES: readonly Choice[] = [
+  { value: 'test', text: 'Test' },
+  { value: 'live', text: 'Live' },
+]
 
 const toOperations = (names: readonly string[] = []): readonly Choice[] =>
-  names.map((value) => ({ value, text: value === 'unknown' ? texts.unknownOperation : toOperation(value) }))
+  names.map((value) => ({ value, text: value === 'unknown' ? 'Unknown address' : toOperation(value) }))
 
 /** The inputs use the time zone of the browser, the address UTC. */
 const toLocal = (utc: string | null) => {

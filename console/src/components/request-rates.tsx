@@ -1,7 +1,6 @@
 import type { RequestRates } from '../../../src/admin/shapes/requests.ts'
 import { toCount, toShare, toWords } from '../format.ts'
 import type { FilterChanges } from '../route.ts'
-import { requestsTexts as texts } from '../texts/en/requests.ts'
 import { useQuery } from '../use-query.ts'
 import { Segments } from './field.tsx'
 import { Panel } from './panel.tsx'
@@ -9,9 +8,11 @@ import { Empty, QueryResult } from './query-result.tsx'
 import { KeyText } from './request-rows.tsx'
 import { type Column, Table } from './table.tsx'
 
+const RANGES = { hour: 'Last hour', day: 'Last day', week: 'Last 7 days' } as const
+
 type KeyRateView = RequestRates['keys'][number]
 
-type Range = keyof typeof texts.ranges
+type Range = keyof typeof RANGES
 
 type RequestRatesProps = {
   readonly filters: URLSearchParams
@@ -21,17 +22,17 @@ type RequestRatesProps = {
 /** What was not answered, by key. */
 export function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
   const given = filters.get('range') ?? ''
-  const range: Range = given in texts.ranges ? (given as Range) : 'day'
+  const range: Range = given in RANGES ? (given as Range) : 'day'
   const query = useQuery<RequestRates>(`/admin/requests/rates?range=${range}`)
   return (
     <Panel
-      title={texts.rates}
+      title="Errors by key"
       aside={
         <div class="push">
           <Segments
-            legend={texts.range}
+            legend="Time range"
             value={range}
-            options={Object.entries(texts.ranges).map(([value, text]) => ({ value: value as Range, text }))}
+            options={Object.entries(RANGES).map(([value, text]) => ({ value: value as Range, text }))}
             onValue={(value) => onChange({ range: value })}
           />
         </div>
@@ -42,17 +43,20 @@ export function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
           <>
             {keys.length === 0 ? (
               <Empty>
-                <p>{texts.noRates}</p>
+                <p>No request with a valid key in this time.</p>
               </Empty>
             ) : (
               <Table
-                label={texts.rates}
+                label="Errors by key"
                 rows={keys}
                 keyOf={({ key_id }) => key_id}
                 columns={toColumns((key_id) => onChange({ key_id }))}
               />
             )}
-            <p class="dim">{texts.ratesHelp}</p>
+            <p class="dim">
+              Not answered: refused, failed, or the caller closed the connection. A number that is not
+              verified is an answer.
+            </p>
             {keyless.length > 0 && <p class="dim">{toKeylessText(keyless)}</p>}
           </>
         )}
@@ -63,34 +67,30 @@ export function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
 
 const toColumns = (onKey: (keyId: string) => void): readonly Column<KeyRateView>[] => [
   {
-    title: texts.key,
+    title: 'Key',
     cell: (rate) => (
       <button
         type="button"
         class="link"
-        title={texts.toShowLabel(rate.key_name ?? rate.key_id)}
+        title={`Show the requests of ${rate.key_name ?? rate.key_id}`}
         onClick={() => onKey(rate.key_id)}
       >
         <KeyText {...rate} />
       </button>
     ),
   },
-  { title: texts.requests, isNumber: true, cell: ({ requests }) => toCount(requests) },
-  { title: texts.errorRate, isNumber: true, cell: (rate) => toShare(toErrorShare(rate)) },
-  { title: texts.refused, isNumber: true, cell: ({ refused }) => toCount(refused) },
-  { title: texts.failed, isNumber: true, cell: ({ failed }) => toCount(failed) },
-  { title: texts.brokenOff, isNumber: true, cell: ({ broken_off }) => toCount(broken_off) },
-  { title: texts.topCode, cell: ({ top_code }) => (top_code === null ? '–' : toWords(top_code)) },
+  { title: 'Requests', isNumber: true, cell: ({ requests }) => toCount(requests) },
+  { title: 'Not answered', isNumber: true, cell: (rate) => toShare(toErrorShare(rate)) },
+  { title: 'Refused (4xx)', isNumber: true, cell: ({ refused }) => toCount(refused) },
+  { title: 'Failed (5xx)', isNumber: true, cell: ({ failed }) => toCount(failed) },
+  { title: 'Broken off', isNumber: true, cell: ({ broken_off }) => toCount(broken_off) },
+  { title: 'Most frequent', cell: ({ top_code }) => (top_code === null ? '–' : toWords(top_code)) },
 ]
 
 const toErrorShare = ({ requests, answered }: KeyRateView) =>
   requests === 0 ? null : (requests - answered) / requests
 
 const toKeylessText = (keyless: RequestRates['keyless']) =>
-  texts.toKeyless(
-    keyless
-      .map(({ status, requests }) =>
-        texts.toKeylessCount(status === 0 ? texts.brokenOff : String(status), toCount(requests)),
-      )
-      .join(', '),
-  )
+  `Without a valid key, by status: ${keyless
+    .map(({ status, requests }) => `${status === 0 ? 'Broken off' : String(status)}: ${toCount(requests)}`)
+    .join(', ')}.`

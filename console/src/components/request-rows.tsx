@@ -1,6 +1,5 @@
 import type { RequestView } from '../../../src/admin/shapes/requests.ts'
 import { toMs, toOperation, toWords } from '../format.ts'
-import { requestsTexts as texts } from '../texts/en/requests.ts'
 import { Pill, type Tone } from './pill.tsx'
 import { Table } from './table.tsx'
 import { When } from './when.tsx'
@@ -13,13 +12,13 @@ type RequestRowsProps = {
 export function RequestRows({ rows, onOpen }: RequestRowsProps) {
   return (
     <Table
-      label={texts.list}
+      label="Requests, newest first"
       rows={rows}
       keyOf={({ row }) => row}
       columns={[
-        { title: texts.time, cell: ({ time }) => <When at={time} to="second" /> },
+        { title: 'Time', cell: ({ time }) => <When at={time} to="second" /> },
         {
-          title: texts.status,
+          title: 'Status',
           cell: (request) => (
             <>
               <StatusPill request={request} /> <small class="dim">{request.fields.join(', ')}</small>
@@ -27,18 +26,18 @@ export function RequestRows({ rows, onOpen }: RequestRowsProps) {
           ),
         },
         {
-          title: texts.operation,
+          title: 'Operation',
           cell: ({ operation }) => <span class="nowrap">{toOperationText(operation)}</span>,
         },
-        { title: texts.key, cell: (request) => <KeyText {...request} /> },
-        { title: texts.duration, isNumber: true, cell: ({ duration_ms }) => toMs(duration_ms) },
+        { title: 'Key', cell: (request) => <KeyText {...request} /> },
+        { title: 'Duration', isNumber: true, cell: ({ duration_ms }) => toMs(duration_ms) },
         {
-          title: texts.requestId,
+          title: 'Request id',
           cell: (request) => (
             <button
               type="button"
               class="link"
-              aria-label={texts.toDetailsLabel(request.request_id)}
+              aria-label={`Details of ${request.request_id}`}
               onClick={() => onOpen(request)}
             >
               <code class="clip">{request.request_id}</code>
@@ -51,10 +50,10 @@ export function RequestRows({ rows, onOpen }: RequestRowsProps) {
 }
 
 export const toOperationText = (operation: string) =>
-  operation === 'unknown' ? texts.unknownOperation : toOperation(operation)
+  operation === 'unknown' ? 'Unknown address' : toOperation(operation)
 
 export function StatusPill({ request: { status, code } }: { request: RequestView }) {
-  if (status === 0) return <Pill tone="warn">{texts.brokenOff}</Pill>
+  if (status === 0) return <Pill tone="warn">Broken off</Pill>
   return (
     <Pill tone={toTone(status, code)}>
       {status} {toWords(code)}

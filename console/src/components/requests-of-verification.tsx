@@ -1,5 +1,4 @@
 import type { RequestsOfVerification } from '../../../src/admin/shapes/requests.ts'
-import { requestsTexts as texts } from '../texts/en/requests.ts'
 import { useQuery } from '../use-query.ts'
 import { StatusPill } from './request-rows.tsx'
 import { When } from './when.tsx'
@@ -11,8 +10,8 @@ export function RequestsOf({ reference }: { reference: string }) {
   if (!value) return null
   return (
     <>
-      <h3>{texts.ofVerification}</h3>
-      {value.requests.length === 0 && <p class="dim">{texts.noneOfVerification}</p>}
+      <h3>Requests</h3>
+      {value.requests.length === 0 && <p class="dim">The request log does not have its requests any more.</p>}
       <ul class="attempts">
         {value.requests.map((request) => (
           <li key={request.row}>

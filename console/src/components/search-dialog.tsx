@@ -3,8 +3,6 @@ import type { Keys } from '../../../src/admin/shapes/keys.ts'
 import { useAppContext } from '../app-context.ts'
 import { findResults } from '../find-results.ts'
 import { groupsFor } from '../navigation.ts'
-import { searchTexts as texts } from '../texts/en/search.ts'
-import { shellTexts } from '../texts/en/shell.ts'
 import { useQuery } from '../use-query.ts'
 import { Dialog } from './dialog.tsx'
 import { TextField } from './field.tsx'
@@ -14,16 +12,14 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   const { session } = useAppContext()
   const [text, setText] = useState('')
   const { value } = useQuery<Keys>('/admin/keys')
-  const pages = groupsFor(session.role)
-    .flatMap((group) => group.pages)
-    .map(({ name }) => ({ name, title: shellTexts.pages[name] }))
+  const pages = groupsFor(session.role).flatMap((group) => group.pages)
   const results = findResults(text, { pages, keys: value?.keys ?? [] })
   const open = (href: string) => {
     onClose()
     location.hash = href
   }
   return (
-    <Dialog title={texts.title} onClose={onClose}>
+    <Dialog title="Search" onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -32,8 +28,8 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         }}
       >
         <TextField
-          label={texts.label}
-          help={texts.help}
+          label="A page, key, request id or reference"
+          help="What you type stays in the browser. Enter opens the first result."
           type="search"
           autocomplete="off"
           value={text}
@@ -41,7 +37,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         />
       </form>
       {results.length > 0 && (
-        <ul class="results" aria-label={texts.results}>
+        <ul class="results" aria-label="Results">
           {results.map(({ title, note, href }) => (
             <li key={`${href} ${title}`}>
               <a href={href} onClick={onClose}>
@@ -52,7 +48,9 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         </ul>
       )}
       <p class="dim" role="status">
-        {text.trim() !== '' && results.length === 0 && texts.none}
+        {text.trim() !== '' &&
+          results.length === 0 &&
+          'Nothing was found. References begin with ver_; keys are found by name or id.'}
       </p>
     </Dialog>
   )

@@ -1,7 +1,6 @@
 import type { OpenSession, OpenSessions } from '../../../src/admin/shapes/session.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext } from '../app-context.ts'
-import { sessionsTexts as texts } from '../texts/en/sessions.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 import { Dialog } from './dialog.tsx'
@@ -11,21 +10,29 @@ import { QueryResult } from './query-result.tsx'
 import { type Column, Table } from './table.tsx'
 import { When } from './when.tsx'
 
+const METHODS = {
+  password: 'password',
+  code: 'password and code',
+  recovery_code: 'password and recovery code',
+  passkey: 'passkey',
+  sso: 'single sign-on',
+} as const
+
 type Sessions = Static<typeof OpenSessions>
 
 const COLUMNS: readonly Column<OpenSession>[] = [
   {
-    title: texts.browser,
+    title: 'Browser',
     cell: ({ browser, is_own }) => (
       <>
-        <b>{browser ?? texts.unknown}</b> {is_own && <small class="dim">{texts.this}</small>}
+        <b>{browser ?? 'unknown'}</b> {is_own && <small class="dim">this one</small>}
       </>
     ),
   },
-  { title: texts.address, cell: ({ address }) => address ?? texts.unknown },
-  { title: texts.method, cell: ({ method }) => texts.methods[method] },
-  { title: texts.opened, cell: ({ created_at }) => <When at={created_at} /> },
-  { title: texts.seen, cell: ({ seen_at }) => <When at={seen_at} /> },
+  { title: 'Address', cell: ({ address }) => address ?? 'unknown' },
+  { title: 'Signed in with', cell: ({ method }) => METHODS[method] },
+  { title: 'Opened', cell: ({ created_at }) => <When at={created_at} /> },
+  { title: 'Last seen', cell: ({ seen_at }) => <When at={seen_at} /> },
 ]
 
 /** The sessions of the signed-in account. */
@@ -47,21 +54,21 @@ export function OwnSessions() {
         <button
           type="button"
           class="small"
-          aria-label={texts.endLabel(browser ?? texts.unknown, id)}
+          aria-label={`End: ${browser ?? 'unknown'}, ${id}`}
           disabled={end.isBusy}
           onClick={() => end.run(id)}
         >
-          {texts.end}
+          End
         </button>
       ),
   }
   return (
     <Panel
-      title={texts.own}
+      title="Your sessions"
       aside={
         (query.value?.sessions.length ?? 0) > 1 && (
           <button type="button" class="push" disabled={endOthers.isBusy} onClick={() => endOthers.run()}>
-            {texts.endOthers}
+            End all others
           </button>
         )
       }
@@ -69,7 +76,12 @@ export function OwnSessions() {
       <ErrorNote error={end.error ?? endOthers.error} />
       <QueryResult query={query} lines={2}>
         {({ sessions }) => (
-          <Table label={texts.own} rows={sessions} keyOf={({ id }) => id} columns={[...COLUMNS, action]} />
+          <Table
+            label="Your sessions"
+            rows={sessions}
+            keyOf={({ id }) => id}
+            columns={[...COLUMNS, action]}
+          />
         )}
       </QueryResult>
     </Panel>
@@ -88,20 +100,20 @@ export function SessionsDialog({ name, onClose }: { name: string; onClose: () =>
     recheckSession()
   })
   return (
-    <Dialog title={texts.of(name)} onClose={onClose} isWide>
+    <Dialog title={`Sessions of ${name}`} onClose={onClose} isWide>
       <QueryResult query={query} lines={2}>
         {({ sessions }) =>
           sessions.length === 0 ? (
-            <p class="dim">{texts.none}</p>
+            <p class="dim">There are no open sessions.</p>
           ) : (
-            <Table label={texts.of(name)} rows={sessions} keyOf={({ id }) => id} columns={COLUMNS} />
+            <Table label={`Sessions of ${name}`} rows={sessions} keyOf={({ id }) => id} columns={COLUMNS} />
           )
         }
       </QueryResult>
       <ErrorNote error={endAll.error} />
       <footer>
         <button type="button" class="plain" onClick={onClose}>
-          {texts.close}
+          Close
         </button>
         <button
           type="button"
@@ -110,7 +122,7 @@ export function SessionsDialog({ name, onClose }: { name: string; onClose: () =>
           aria-busy={endAll.isBusy}
           onClick={() => endAll.run()}
         >
-          {texts.endAll}
+          End all
         </button>
       </footer>
     </Dialog>

@@ -1,5 +1,4 @@
 import { useEffect, useState } from 'preact/hooks'
-import { searchTexts as texts } from '../texts/en/search.ts'
 import { lazy } from './lazy.tsx'
 
 const SearchDialog = lazy(async () => (await import('./search-dialog.tsx')).SearchDialog)
@@ -29,17 +28,17 @@ export function ToolButtons({ onOpen }: { onOpen: (tool: Tool) => void }) {
       <button
         type="button"
         class="small"
-        aria-label={texts.search}
-        title={texts.toOpen}
+        aria-label="Search"
+        title="Search (press /)"
         onClick={() => onOpen('search')}
       >
-        {texts.search} <kbd>/</kbd>
+        Search <kbd>/</kbd>
       </button>
       <button
         type="button"
         class="small"
-        aria-label={texts.shortcuts}
-        title={texts.toShortcuts}
+        aria-label="Shortcuts"
+        title="Shortcuts (press ?)"
         onClick={() => onOpen('shortcuts')}
       >
         <kbd>?</kbd>

@@ -1,16 +1,15 @@
-import { searchTexts as texts } from '../texts/en/search.ts'
 import { Dialog } from './dialog.tsx'
 
 const SHORTCUTS = [
-  ['/', texts.keys.search],
-  ['?', texts.keys.help],
-  [texts.escape, texts.keys.close],
-  [texts.enter, texts.keys.first],
+  ['/', 'search for a page, key, request or verification'],
+  ['?', 'show these shortcuts'],
+  ['Esc', 'close a dialog'],
+  ['Enter', 'in the search: open the first result'],
 ] as const
 
 export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title={texts.shortcuts} onClose={onClose}>
+    <Dialog title="Shortcuts" onClose={onClose}>
       <dl class="facts">
         {SHORTCUTS.map(([key, meaning]) => (
           <div key={key}>
@@ -23,7 +22,7 @@ export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
       </dl>
       <footer>
         <button type="button" class="main" onClick={onClose}>
-          {texts.close}
+          Close
         </button>
       </footer>
     </Dialog>

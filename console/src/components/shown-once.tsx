@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import { commonTexts as texts } from '../texts/en/common.ts'
 import { CodeBlock } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
 
@@ -18,7 +17,7 @@ export function ShownOnce({ title, what, text, onClose, children }: ShownOncePro
       <CodeBlock text={text} what={what} />
       <footer>
         <button type="button" class="main" onClick={onClose}>
-          {texts.saved}
+          I have saved it
         </button>
       </footer>
     </Dialog>

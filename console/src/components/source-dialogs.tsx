@@ -2,7 +2,6 @@ import type { SourceChecked, SourceList } from '../../../src/admin/shapes/source
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext } from '../app-context.ts'
 import { toMs, toWords } from '../format.ts'
-import { sourcesTexts as texts } from '../texts/en/sources.ts'
 import { useMutation } from '../use-mutation.ts'
 import { Confirm, Dialog } from './dialog.tsx'
 import { Facts } from './facts.tsx'
@@ -36,17 +35,21 @@ export function SwitchSource({ what, name, list, onClose, onDone }: SwitchProps)
   const isOff = what === 'disable'
   return (
     <Confirm
-      title={isOff ? texts.toDisableTitle(name) : texts.toEnableTitle(name)}
-      verb={isOff ? texts.disable : texts.enable}
+      title={isOff ? `Disable ${name}?` : `Enable ${name}?`}
+      verb={isOff ? 'Disable' : 'Enable'}
       mutation={mutation}
       onClose={onClose}
       isDanger={isOff}
     >
-      <p>{isOff ? texts.disableText : texts.enableText}</p>
+      <p>
+        {isOff
+          ? 'The source is not called on any node until it is enabled again. The next source in the order is called instead.'
+          : 'The source is called again, at its place in the order.'}
+      </p>
       {isOff &&
         findKindsWithoutOther(list, name).map((kind) => (
           <p key={kind} class="note warn">
-            {texts.toLast(kind.toUpperCase())}
+            No other vendor is enabled for {kind.toUpperCase()}.
           </p>
         ))}
     </Confirm>
@@ -65,8 +68,8 @@ export function CheckSource({ name, onClose, onChecked }: CheckProps) {
     onChecked(await api.post<Checked>(`/admin/sources/${encodeURIComponent(name)}/check`)),
   )
   return (
-    <Confirm title={texts.toCheckTitle(name)} verb={texts.checkNow} mutation={mutation} onClose={onClose}>
-      <p>{texts.checkText}</p>
+    <Confirm title={`Check ${name} now?`} verb="Check now" mutation={mutation} onClose={onClose}>
+      <p>This sends one request with a test number of the vendor. The call may be billed.</p>
     </Confirm>
   )
 }
@@ -81,21 +84,21 @@ export function CheckResult({
   onClose: () => void
 }) {
   return (
-    <Dialog title={texts.toResultTitle(name)} onClose={onClose}>
+    <Dialog title={`Check of ${name}`} onClose={onClose}>
       <p>
-        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? texts.works : texts.doesNotWork}</Pill>
+        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? 'works' : 'does not work'}</Pill>
       </p>
       <p>{result.explanation}</p>
       <Facts
         facts={[
-          [texts.request, result.asked],
-          [texts.result, toWords(result.result)],
-          [texts.duration, toMs(result.ms)],
+          ['Request', result.asked],
+          ['Result', toWords(result.result)],
+          ['Duration', toMs(result.ms)],
         ]}
       />
       <footer>
         <button type="button" class="main" onClick={onClose}>
-          {texts.close}
+          Close
         </button>
       </footer>
     </Dialog>

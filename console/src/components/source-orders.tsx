@@ -1,8 +1,6 @@
 import type { SourceList } from '../../../src/admin/shapes/sources.ts'
 import { useHasRole } from '../app-context.ts'
 import { findWorstNodes } from '../source-health.ts'
-import { sourcesTexts as texts } from '../texts/en/sources.ts'
-import { fill } from '../texts/fill.ts'
 import { Panel } from './panel.tsx'
 import { Empty } from './query-result.tsx'
 import { HealthPill } from './sources-table.tsx'
@@ -16,10 +14,10 @@ export function SourceOrders({ list, onChange }: OrdersProps) {
     <button
       type="button"
       class="small push"
-      aria-label={texts.toChangeLabel(kind.toUpperCase())}
+      aria-label={`Change order for ${kind.toUpperCase()}`}
       onClick={() => onChange(kind)}
     >
-      {texts.changeOrder}
+      Change order
     </button>
   )
   return (
@@ -27,11 +25,13 @@ export function SourceOrders({ list, onChange }: OrdersProps) {
       {(['nin', 'bvn'] as const).map((kind) => (
         <Panel
           key={kind}
-          title={texts.toOrderTitle(kind.toUpperCase())}
+          title={`Call order for ${kind.toUpperCase()}`}
           aside={isOperator && list[`${kind}_order`].length > 1 && toChangeButton(kind)}
         >
           <Order kind={kind} list={list} />
-          {list.changed_orders.includes(kind) && <p class="dim">{texts.changed}</p>}
+          {list.changed_orders.includes(kind) && (
+            <p class="dim">Changed here. It replaces the order of the setting.</p>
+          )}
         </Panel>
       ))}
     </div>
@@ -44,10 +44,8 @@ function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
     return (
       <Empty>
         <p>
-          {fill(texts.noSource, {
-            setting: <code>TABBAT_{kind.toUpperCase()}_SOURCES</code>,
-            command: <code>tabbat import</code>,
-          })}
+          No source is configured for live keys. Set <code>TABBAT_{kind.toUpperCase()}_SOURCES</code>, or
+          import your own records with <code>tabbat import</code>.
         </p>
       </Empty>
     )
@@ -61,7 +59,7 @@ function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
         const state = find(name)
         return (
           <li key={name}>
-            <b>{name}</b> {name === 'registry' && <small class="dim">{texts.ownRecords}</small>}{' '}
+            <b>{name}</b> {name === 'registry' && <small class="dim">your own records</small>}{' '}
             {state && <HealthPill source={state} />}
           </li>
         )

@@ -8,7 +8,6 @@ import {
   toHealth,
   type WorstNode,
 } from '../source-health.ts'
-import { sourcesTexts as texts } from '../texts/en/sources.ts'
 import { Pill } from './pill.tsx'
 import { type Column, Table } from './table.tsx'
 import { When } from './when.tsx'
@@ -26,7 +25,7 @@ export function SpentToday({ spend }: { spend: Spend }) {
   return (
     <span class="spend">
       <span class="nowrap">
-        {toNaira(spent)} <span class="dim">{texts.toOf(toNaira(cap))}</span>
+        {toNaira(spent)} <span class="dim">of {toNaira(cap)}</span>
       </span>
       <meter
         min={0}
@@ -35,7 +34,7 @@ export function SpentToday({ spend }: { spend: Spend }) {
         low={cap * 0.8}
         high={cap - 1}
         optimum={0}
-        aria-label={texts.toSpendLabel(source)}
+        aria-label={`${source}: spend as part of the daily cap`}
       />
     </span>
   )
@@ -45,40 +44,38 @@ export function SpentToday({ spend }: { spend: Spend }) {
 const findSuccess = (row: SourceState) =>
   row.calls === null && toHealth(row).tone !== 'good' ? null : row.last_success_at
 
-const { columns: titles } = texts
-
 const COLUMNS: readonly Column<SourceState>[] = [
-  { title: titles.source, cell: ({ source }) => <b>{source}</b> },
-  { title: titles.operation, cell: ({ operation }) => <span class="nowrap">{toOperation(operation)}</span> },
-  { title: titles.state, cell: (row) => <HealthPill source={row} /> },
-  { title: titles.breaker, cell: (row) => <span class="nowrap">{toBreaker(row) ?? '–'}</span> },
-  { title: titles.errors, cell: toErrorRate, isNumber: true },
-  { title: titles.p50, cell: ({ p50_ms }) => toMs(p50_ms), isNumber: true },
-  { title: titles.p95, cell: ({ p95_ms }) => toMs(p95_ms), isNumber: true },
-  { title: titles.p99, cell: ({ p99_ms }) => toMs(p99_ms), isNumber: true },
+  { title: 'Source', cell: ({ source }) => <b>{source}</b> },
+  { title: 'Operation', cell: ({ operation }) => <span class="nowrap">{toOperation(operation)}</span> },
+  { title: 'State', cell: (row) => <HealthPill source={row} /> },
+  { title: 'Breaker', cell: (row) => <span class="nowrap">{toBreaker(row) ?? '–'}</span> },
+  { title: 'Errors', cell: toErrorRate, isNumber: true },
+  { title: 'p50', cell: ({ p50_ms }) => toMs(p50_ms), isNumber: true },
+  { title: 'p95', cell: ({ p95_ms }) => toMs(p95_ms), isNumber: true },
+  { title: 'p99', cell: ({ p99_ms }) => toMs(p99_ms), isNumber: true },
   {
-    title: titles.calls,
+    title: 'Calls since start',
     cell: ({ calls }) => (calls === null ? '–' : toCount(calls)),
     isNumber: true,
   },
   {
-    title: titles.success,
-    cell: (row) => <When at={findSuccess(row)} otherwise={texts.noneYet} />,
+    title: 'Last success',
+    cell: (row) => <When at={findSuccess(row)} otherwise="none yet" />,
   },
 ]
 
 const NODE: Column<SourceState> = {
-  title: titles.node,
+  title: 'Node',
   cell: ({ node }) => (node === null ? '–' : <code>{node}</code>),
 }
 
 /** One source: each operation on each node. */
 export function SourceTable({ sources }: { sources: readonly SourceState[] }) {
   const hasNodes = new Set(sources.map(({ node }) => node)).size > 1
-  const columns = COLUMNS.filter(({ title }) => title !== titles.source)
+  const columns = COLUMNS.filter(({ title }) => title !== 'Source')
   return (
     <Table
-      label={texts.toStateOf(sources[0]?.source ?? '')}
+      label={`State of ${sources[0]?.source ?? ''}`}
       rows={sources}
       keyOf={({ operation, node }) => `${operation} ${node}`}
       columns={hasNodes ? [...columns.slice(0, 1), NODE, ...columns.slice(1)] : columns}
@@ -86,21 +83,19 @@ export function SourceTable({ sources }: { sources: readonly SourceState[] }) {
   )
 }
 
-const SUMMARY_COLUMNS = new Set([
-  titles.source,
-  titles.operation,
-  titles.breaker,
-  titles.errors,
-  titles.p95,
-  titles.success,
-])
+const SUMMARY_COLUMNS = new Set(['Source', 'Operation', 'Breaker', 'Errors', 'p95', 'Last success'])
 
 const STATE: Column<WorstNode> = {
-  title: titles.state,
+  title: 'State',
   cell: (row) => (
     <span class="nowrap">
       <HealthPill source={row} />
-      {row.alike < row.nodes && <small class="dim"> {texts.toAlike(row.alike, row.nodes)}</small>}
+      {row.alike < row.nodes && (
+        <small class="dim">
+          {' '}
+          on {row.alike} of {row.nodes} nodes
+        </small>
+      )}
     </span>
   ),
 }
@@ -110,14 +105,14 @@ export function SourcesTable({ sources }: { sources: readonly SourceState[] }) {
   const rows = [...Map.groupBy(findWorstNodes(sources), ({ source }) => source).values()].flat()
   const [source, operation, ...others] = COLUMNS.filter(({ title }) => SUMMARY_COLUMNS.has(title))
   const spent: Column<WorstNode> = {
-    title: titles.spent,
+    title: 'Spent today',
     cell: (row) => rows.find((other) => other.source === row.source) === row && <SpentToday spend={row} />,
     isNumber: true,
   }
   const columns = [source, STATE, operation, ...others, spent].filter((column) => column !== undefined)
   return (
     <Table
-      label={texts.table}
+      label="Sources"
       rows={rows}
       keyOf={({ source, operation }) => `${source} ${operation}`}
       columns={columns}

@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import { commonTexts as texts } from '../texts/en/common.ts'
 
 export type Column<Row> = {
   readonly title: string
@@ -24,7 +23,7 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
           <tr>
             {columns.map(({ title, isNumber }) => (
               <th key={title} scope="col" class={isNumber ? 'number' : ''}>
-                {title === '' ? <span class="visually-hidden">{texts.actions}</span> : title}
+                {title === '' ? <span class="visually-hidden">Actions</span> : title}
               </th>
             ))}
           </tr>

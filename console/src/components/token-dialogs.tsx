@@ -3,7 +3,6 @@ import type { AdminToken, CreatedToken, CreateTokenRequest } from '../../../src/
 import type { Static } from '../../../src/contract/schema.ts'
 import { rethrowPasswordError } from '../api-client.ts'
 import { useAppContext } from '../app-context.ts'
-import { tokensTexts as texts } from '../texts/en/tokens.ts'
 import { useMutation } from '../use-mutation.ts'
 import { AddressesField, NameField, toList } from './access-fields.tsx'
 import { Confirm, FormDialog } from './dialog.tsx'
@@ -12,11 +11,17 @@ import { PasswordField } from './password-field.tsx'
 
 type TokenRequest = Static<typeof CreateTokenRequest>
 
-const ROLES = (['viewer', 'operator', 'owner'] as const).map((value) => ({ value, text: texts.roles[value] }))
-const EXPIRIES = (['7d', '30d', '90d', '1y'] as const).map((value) => ({
-  value,
-  text: texts.lifetimes[value],
-}))
+const ROLES = [
+  { value: 'viewer', text: 'Viewer: reads, changes nothing' },
+  { value: 'operator', text: 'Operator: also changes keys, catalogue and sources' },
+  { value: 'owner', text: 'Owner: also creates keys that reveal hidden fields' },
+] as const
+const EXPIRIES = [
+  { value: '7d', text: 'In 7 days' },
+  { value: '30d', text: 'In 30 days' },
+  { value: '90d', text: 'In 90 days' },
+  { value: '1y', text: 'In a year' },
+] as const
 
 type Draft = {
   readonly name: string
@@ -59,8 +64,8 @@ export function CreateTokenDialog({ onClose, onCreated }: CreateProps) {
   const { fields = {} } = create.error ?? {}
   return (
     <FormDialog
-      title={texts.createTitle}
-      verb={texts.create}
+      title="Create a token"
+      verb="Create token"
       mutation={create}
       onSubmit={create.run}
       onClose={onClose}
@@ -86,22 +91,22 @@ function TokenFields({ draft, onChange, errors }: FieldsProps) {
   return (
     <>
       <NameField
-        label={texts.name}
+        label="Name"
         value={draft.name}
         onValue={(name) => onChange({ name })}
-        example={texts.nameExample}
-        help={texts.nameHelp}
+        example="Grafana"
+        help="The program and purpose. Use one token per purpose."
         error={errors.name}
       />
       <SelectField
-        label={texts.role}
+        label="Role"
         value={draft.role}
         onValue={(role) => onChange({ role: role as Draft['role'] })}
         options={ROLES}
-        help={texts.roleHelp}
+        help="The same rights as an account with this role, except what needs a password."
       />
       <SelectField
-        label={texts.expires}
+        label="Expires"
         value={draft.expiry}
         onValue={(expiry) => onChange({ expiry })}
         options={EXPIRIES}
@@ -125,14 +130,8 @@ export function RevokeTokenDialog({ row, onClose, onDone }: RevokeProps) {
     onDone()
   })
   return (
-    <Confirm
-      title={texts.toRevokeTitle(row.name)}
-      verb={texts.revoke}
-      mutation={mutation}
-      onClose={onClose}
-      isDanger
-    >
-      <p>{texts.revokeNote}</p>
+    <Confirm title={`Revoke ${row.name}?`} verb="Revoke" mutation={mutation} onClose={onClose} isDanger>
+      <p>It stops with its next request. A revoked token cannot be restored.</p>
     </Confirm>
   )
 }

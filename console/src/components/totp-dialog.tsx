@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { RecoveryCodes, TotpSetup } from '../../../src/admin/shapes/second-factors.ts'
 import { useAppContext } from '../app-context.ts'
-import { factorsTexts as texts } from '../texts/en/factors.ts'
 import { useMutation } from '../use-mutation.ts'
 import { CodeBlock } from './copy.tsx'
 import { Confirm } from './dialog.tsx'
@@ -31,12 +30,12 @@ export function TotpDialog({ onClose, onDone }: TotpDialogProps) {
   })
   const shown = begin.error ? { ...confirm, error: begin.error } : confirm
   return (
-    <Confirm title={texts.setUpApp} verb={texts.confirm} mutation={shown} onClose={onClose}>
-      <p>{texts.scan}</p>
+    <Confirm title="Set up an authenticator app" verb="Confirm" mutation={shown} onClose={onClose}>
+      <p>Scan this picture with the app, then enter the code that it shows.</p>
       {setup ? <Secret setup={setup} /> : !begin.error && <Loading />}
       <TextField
-        label={texts.code}
-        help={texts.codeHelp}
+        label="Code"
+        help="Six digits from the app."
         value={code}
         onValue={setCode}
         autocomplete="one-time-code"
@@ -50,9 +49,9 @@ export function TotpDialog({ onClose, onDone }: TotpDialogProps) {
 function Secret({ setup }: { setup: TotpSetup }) {
   return (
     <>
-      <QrCode text={setup.url} label={texts.picture} />
-      <p class="dim">{texts.manual}</p>
-      <CodeBlock text={setup.secret.replaceAll(/(.{4})(?=.)/g, '$1 ')} what={texts.secret} />
+      <QrCode text={setup.url} label="QR code for the authenticator app" />
+      <p class="dim">Or enter this secret in the app</p>
+      <CodeBlock text={setup.secret.replaceAll(/(.{4})(?=.)/g, '$1 ')} what="the secret" />
     </>
   )
 }

@@ -1,14 +1,12 @@
 import { useState } from 'preact/hooks'
 import { type Call, toCurl, toPython, toTypeScript } from '../examples.ts'
-import { tryItTexts as texts } from '../texts/en/try-it.ts'
-import { fill } from '../texts/fill.ts'
 import { CodeBlock } from './copy.tsx'
 import { Segments } from './field.tsx'
 
 const LANGUAGES = [
-  { value: 'curl', text: texts.curl },
-  { value: 'typescript', text: texts.typescript },
-  { value: 'python', text: texts.python },
+  { value: 'curl', text: 'curl' },
+  { value: 'typescript', text: 'TypeScript' },
+  { value: 'python', text: 'Python' },
 ] as const
 type Language = (typeof LANGUAGES)[number]['value']
 
@@ -22,11 +20,13 @@ export function TryExamples(call: Call) {
   const [language, setLanguage] = useState<Language>('curl')
   return (
     <>
-      <Segments legend={texts.language} value={language} options={LANGUAGES} onValue={setLanguage} />
+      <Segments legend="Language" value={language} options={LANGUAGES} onValue={setLanguage} />
       {call.publicKey === undefined && (
-        <p class="dim">{fill(texts.exampleKey, { code: <code>TABBAT_KEY</code> })}</p>
+        <p class="dim">
+          The example reads the key from <code>TABBAT_KEY</code>. The key you entered is not shown.
+        </p>
       )}
-      <CodeBlock text={FORMATTERS[language](call)} what={texts.toCallIn(language)} />
+      <CodeBlock text={FORMATTERS[language](call)} what={`the call in ${language}`} />
     </>
   )
 }

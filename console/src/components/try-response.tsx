@@ -3,8 +3,6 @@ import { useState } from 'preact/hooks'
 import type { TryResult } from '../../../src/admin/shapes/try.ts'
 import { toLabel, toMs } from '../format.ts'
 import { toHash } from '../hash.ts'
-import { tryItTexts as texts } from '../texts/en/try-it.ts'
-import { fill } from '../texts/fill.ts'
 import { CodeBlock } from './copy.tsx'
 import { Facts } from './facts.tsx'
 import { Segments } from './field.tsx'
@@ -17,8 +15,8 @@ const isBody = (value: unknown): value is Body =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const VIEWS = [
-  { value: 'card', text: texts.card },
-  { value: 'json', text: texts.json },
+  { value: 'card', text: 'Card' },
+  { value: 'json', text: 'JSON' },
 ] as const
 
 export function TryResponse({ result }: { result: TryResult }) {
@@ -31,13 +29,13 @@ export function TryResponse({ result }: { result: TryResult }) {
         {mode && <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>}
         <span class="dim">{toMs(ms)}</span>
         <span class="push">
-          <Segments legend={texts.view} value={view} options={VIEWS} onValue={setView} />
+          <Segments legend="View" value={view} options={VIEWS} onValue={setView} />
         </span>
       </div>
       {view === 'card' ? (
         <Card body={body} />
       ) : (
-        <CodeBlock text={JSON.stringify(body, null, 2)} what={texts.responseAsJson} />
+        <CodeBlock text={JSON.stringify(body, null, 2)} what="the response as JSON" />
       )}
     </div>
   )
@@ -49,14 +47,18 @@ function toTone(status: number): Tone {
 }
 
 function Card({ body }: { body: unknown }) {
-  if (!isBody(body)) return <p>{texts.noBody}</p>
+  if (!isBody(body)) return <p>The response has no body.</p>
   const { message, code, errors } = body
   const data = findData(body)
   const picture = isBody(data) && isBody(data.personal_info) ? data.personal_info.image_url : undefined
   return (
     <>
       {typeof message === 'string' && <p class="lead">{message}</p>}
-      {typeof code === 'string' && <p>{fill(texts.code, { code: <code>{code}</code> })}</p>}
+      {typeof code === 'string' && (
+        <p>
+          Code <code>{code}</code>
+        </p>
+      )}
       {isBody(errors) && (
         <Facts facts={Object.entries(errors).map(([name, why]) => [name, toText(why)] as const)} />
       )}
@@ -121,15 +123,15 @@ function Picture({ address }: { address: unknown }) {
   if (typeof address !== 'string' || !URL.canParse(address, location.href)) return null
   const { origin, href } = new URL(address, location.href)
   if (address === '' || origin !== location.origin) return null
-  return <img class="portrait" src={href} alt={texts.portrait} width={96} height={112} />
+  return <img class="portrait" src={href} alt="Portrait from the record" width={96} height={112} />
 }
 
 function Items({ items }: { items: readonly Body[] }) {
   const names = Object.keys(items[0] ?? {})
-  if (names.length === 0) return <p>{texts.emptyList}</p>
+  if (names.length === 0) return <p>The list is empty.</p>
   return (
     <Table
-      label={texts.items}
+      label="Items"
       rows={items.map((item, index) => ({ item, index }))}
       keyOf={({ index }) => index}
       columns={names.map((name) => ({

@@ -3,7 +3,6 @@ import type { Unlocked } from '../../../src/admin/shapes/attempts.ts'
 import { useAppContext } from '../app-context.ts'
 import { toCount } from '../format.ts'
 import { NUMBER_KINDS } from '../number-kinds.ts'
-import { unlockTexts as texts } from '../texts/en/unlock.ts'
 import { useMutation } from '../use-mutation.ts'
 import { SubmitButton } from './dialog.tsx'
 import { ErrorNote } from './error-note.tsx'
@@ -25,7 +24,7 @@ export function UnlockPanel() {
   })
   const { fields = {} } = unlock.error ?? {}
   return (
-    <Panel title={texts.title}>
+    <Panel title="Unlock a number">
       <form
         class="bar ends"
         onSubmit={(event) => {
@@ -33,21 +32,21 @@ export function UnlockPanel() {
           unlock.run()
         }}
       >
-        <SelectField label={texts.type} value={kind} onValue={setKind} options={NUMBER_KINDS} />
+        <SelectField label="Type" value={kind} onValue={setKind} options={NUMBER_KINDS} />
         <SecretField
-          label={texts.number}
+          label="Number to unlock"
           value={input.number}
           onValue={(number) => setInput({ ...input, number })}
-          placeholder={texts.numberExample}
+          placeholder="11 digits"
           error={fields.number}
           maxLength={20}
         />
         <TextField
-          label={texts.reason}
+          label="Reason"
           value={input.reason}
           onValue={(reason) => setInput({ ...input, reason })}
-          placeholder={texts.reasonExample}
-          help={texts.reasonHelp}
+          placeholder="Customer changed the phone, ticket 481"
+          help="10 to 200 characters, without the number of a person."
           error={fields.reason}
           maxLength={200}
         />
@@ -55,10 +54,13 @@ export function UnlockPanel() {
           isBusy={unlock.isBusy}
           isDisabled={input.number.trim() === '' || input.reason.trim() === ''}
         >
-          {texts.unlock}
+          Unlock
         </SubmitButton>
       </form>
-      <p class="dim">{texts.help}</p>
+      <p class="dim">
+        After five failed matches by one key in 24 hours, or twenty by all, a number gets 429
+        too_many_attempts. Unlocking forgets them. It is written to the audit log, with the reason.
+      </p>
       <ErrorNote error={unlock.error} />
       <p role="status">{result && toText(result)}</p>
     </Panel>
@@ -66,4 +68,6 @@ export function UnlockPanel() {
 }
 
 const toText = ({ failed_matches: failed }: Unlocked) =>
-  failed === 0 ? texts.notLocked : `${texts.done}${toCount(failed)}.`
+  failed === 0
+    ? 'The number has no failed matches in the last 24 hours.'
+    : `The number can be verified again. Failed matches forgotten: ${toCount(failed)}.`

@@ -11,7 +11,6 @@ import { isPasswordReady, NewPassword } from '../components/new-password.tsx'
 import { Panel } from '../components/panel.tsx'
 import { OwnSessions } from '../components/session-list.tsx'
 import { When } from '../components/when.tsx'
-import { accountTexts as texts } from '../texts/en/account.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 
@@ -25,13 +24,13 @@ export function Account() {
   })
   return (
     <>
-      <Panel title={texts.thisSession}>
+      <Panel title="This session">
         <Facts
           facts={[
-            [texts.name, session.name],
-            [texts.role, session.role],
-            [texts.idleEnd, <When key="idle" at={current.idle_until} />],
-            [texts.latestEnd, <When key="end" at={current.expires_at} />],
+            ['Name', session.name],
+            ['Role', session.role],
+            ['Ends without activity', <When key="idle" at={current.idle_until} />],
+            ['Ends at the latest', <When key="end" at={current.expires_at} />],
           ]}
         />
         <ErrorNote error={signOut.error} />
@@ -41,7 +40,7 @@ export function Account() {
           aria-busy={signOut.isBusy}
           onClick={() => signOut.run()}
         >
-          {texts.signOut}
+          Sign out
         </button>
       </Panel>
       <OwnSessions />
@@ -65,7 +64,7 @@ function ChangePassword() {
   })
   const isReady = current !== '' && isPasswordReady(password, repeated)
   return (
-    <Panel title={texts.passwordTitle}>
+    <Panel title="Change your password">
       <form
         class="narrow"
         onSubmit={(event) => {
@@ -75,7 +74,7 @@ function ChangePassword() {
       >
         <input type="text" name="username" autocomplete="username" value={session.name} readOnly hidden />
         <SecretField
-          label={texts.currentPassword}
+          label="Current password"
           value={current}
           onValue={setCurrent}
           autocomplete="current-password"
@@ -91,11 +90,11 @@ function ChangePassword() {
         <ErrorNote error={change.error} />
         {isDone && (
           <p class="note good" role="status">
-            {texts.passwordChanged}
+            Password changed. Your other sessions have ended.
           </p>
         )}
         <SubmitButton isBusy={change.isBusy} isDisabled={!isReady}>
-          {texts.changePassword}
+          Change password
         </SubmitButton>
       </form>
     </Panel>

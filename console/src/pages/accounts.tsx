@@ -24,10 +24,6 @@ import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toMoment } from '../format.ts'
 import { toHash } from '../hash.ts'
-import { accountsTexts as texts } from '../texts/en/accounts.ts'
-import { factorsTexts } from '../texts/en/factors.ts'
-import { sessionsTexts } from '../texts/en/sessions.ts'
-import { fill } from '../texts/fill.ts'
 import { useQuery } from '../use-query.ts'
 
 type Open =
@@ -52,10 +48,10 @@ export function Accounts() {
   return (
     <>
       <Panel
-        title={texts.accounts}
+        title="Accounts"
         aside={
           <button type="button" class="main push" onClick={() => setOpen({ what: 'invite' })}>
-            {texts.createInvitation}
+            Create invitation
           </button>
         }
       >
@@ -63,7 +59,7 @@ export function Accounts() {
           {({ accounts }) => <AccountList accounts={accounts} onOpen={setOpen} />}
         </QueryResult>
       </Panel>
-      <Panel title={texts.openInvitations}>
+      <Panel title="Open invitations">
         <QueryResult query={invitations} lines={2}>
           {({ invitations: links }) => <InvitationList invitations={links} onDone={invitations.reload} />}
         </QueryResult>
@@ -71,12 +67,12 @@ export function Accounts() {
       {open?.what === 'invite' && <InviteDialog onClose={close} onLink={showLink} />}
       {open?.what === 'link' && (
         <ShownOnce
-          title={texts.oneTimeLink}
-          what={texts.theLink}
+          title="One-time link"
+          what="the link"
           text={`${location.origin}/console${toHash('invite', open.link.token)}`}
           onClose={close}
         >
-          {fill(texts.linkHelp, { expiresat: toMoment(open.link.expires_at) })}
+          {`Send it over a channel you trust. It works once, until ${toMoment(open.link.expires_at)}, and is not shown again.`}
         </ShownOnce>
       )}
       {open?.what === 'role' && <RoleDialog account={open.account} onClose={close} onDone={done} />}
@@ -94,30 +90,30 @@ function AccountList({ accounts, onOpen }: { accounts: readonly Account[]; onOpe
   const { session } = useAppContext()
   return (
     <Table
-      label={texts.accounts}
+      label="Accounts"
       rows={accounts}
       keyOf={({ name }) => name}
       columns={[
         {
-          title: texts.name,
+          title: 'Name',
           cell: ({ name }) => (
             <>
-              <b>{name}</b> {name === session.name && <small class="dim">{texts.you}</small>}
+              <b>{name}</b> {name === session.name && <small class="dim">you</small>}
             </>
           ),
         },
         {
-          title: texts.role,
+          title: 'Role',
           cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill>,
         },
         {
-          title: factorsTexts.title,
-          cell: ({ has_second_factor }) => (has_second_factor ? factorsTexts.yes : factorsTexts.no),
+          title: 'Second factor',
+          cell: ({ has_second_factor }) => (has_second_factor ? 'yes' : 'no'),
         },
-        { title: texts.created, cell: ({ created_at }) => <When at={created_at} /> },
+        { title: 'Created', cell: ({ created_at }) => <When at={created_at} /> },
         {
-          title: texts.lastSeen,
-          cell: ({ last_seen_at }) => <When at={last_seen_at} otherwise={texts.never} />,
+          title: 'Last seen',
+          cell: ({ last_seen_at }) => <When at={last_seen_at} otherwise="never" />,
         },
         { title: '', cell: (account) => <AccountActions account={account} onOpen={onOpen} /> },
       ]}
@@ -126,11 +122,11 @@ function AccountList({ accounts, onOpen }: { accounts: readonly Account[]; onOpe
 }
 
 const ACTIONS = [
-  { what: 'role', text: texts.changeRole },
-  { what: 'reset', text: texts.resetPassword },
-  { what: 'sessions', text: sessionsTexts.sessions },
-  { what: 'factors', text: factorsTexts.reset },
-  { what: 'remove', text: texts.remove },
+  { what: 'role', text: 'Change role' },
+  { what: 'reset', text: 'Reset password' },
+  { what: 'sessions', text: 'Sessions' },
+  { what: 'factors', text: 'Reset second factor' },
+  { what: 'remove', text: 'Remove' },
 ] as const
 
 function AccountActions({ account, onOpen }: { account: Account; onOpen: (open: Open) => void }) {

@@ -23,8 +23,6 @@ import { Empty, LoadError, Loading } from '../components/query-result.tsx'
 import { toCount, toMoment } from '../format.ts'
 import { findKeySearch, toHash } from '../hash.ts'
 import { useFilters } from '../route.ts'
-import { auditTexts as texts } from '../texts/en/audit.ts'
-import { fill } from '../texts/fill.ts'
 import { type AuditPage, type TypedNumber, useAuditSearch } from '../use-audit-search.ts'
 import { useQuery } from '../use-query.ts'
 
@@ -39,8 +37,8 @@ export function Audit({ rest }: { rest: string }) {
 }
 
 const VIEWS = [
-  { value: 'verifications', text: texts.verifications },
-  { value: 'rows', text: texts.rows },
+  { value: 'verifications', text: 'Verifications' },
+  { value: 'rows', text: 'Single rows' },
 ] as const
 
 function Search() {
@@ -61,10 +59,10 @@ function Search() {
     <>
       <ChainCheckPanel />
       <Panel
-        title={texts.search}
+        title="Search"
         aside={
           <Segments
-            legend={texts.view}
+            legend="What is listed"
             value={view}
             options={VIEWS}
             onValue={(next) => changeAddress({ view: next === 'rows' ? next : '' })}
@@ -80,7 +78,7 @@ function Search() {
           onSearch={search}
         />
       </Panel>
-      <Panel title={view === 'rows' ? texts.rowsTitle : texts.verificationsTitle}>
+      <Panel title={view === 'rows' ? 'Rows, newest first' : 'Verifications, newest first'}>
         <Results found={found} />
         <Exports view={view} filters={filters} />
       </Panel>
@@ -95,22 +93,22 @@ function Results({ found }: { found: ReturnType<typeof useAuditSearch> }) {
   const rows = toCount(pages.reduce((sum, page) => sum + page.searched_rows, 0))
   return (
     <>
-      {isBusy && <progress class="thin" aria-label={texts.searching} />}
+      {isBusy && <progress class="thin" aria-label="Searching" />}
       <Listed pages={pages} isFiltered={isFiltered} isCut={searched_back_to !== null} />
       <p class="dim" role="status">
         {searched_back_to
-          ? fill(texts.searchedBack, { rows, time: toMoment(searched_back_to) })
-          : fill(texts.searched, { rows })}
+          ? `Read ${rows} rows, back to ${toMoment(searched_back_to)}. There is more before that.`
+          : `Read ${rows} rows of the log.`}
         {archives_note !== null && ` ${archives_note}`}
       </p>
       {next !== null && (
         <div class="bar">
           <button type="button" disabled={isBusy} aria-busy={isBusy} onClick={() => loadMore(next)}>
-            {searched_back_to ? texts.searchOn : texts.older}
+            {searched_back_to ? 'Search further back' : 'Older'}
           </button>
           {isBusy && (
             <button type="button" class="plain" onClick={stop}>
-              {texts.stop}
+              Stop
             </button>
           )}
         </div>
@@ -132,10 +130,10 @@ function Listed({ pages, isFiltered, isCut }: ListedProps) {
   )
   if (rows.length > 0) return <RowTable rows={rows} />
   if (verifications.length > 0) return <VerificationTable verifications={verifications} />
-  const none = isCut ? texts.noMatchesYet : texts.noMatches
+  const none = isCut ? 'No matches so far.' : 'Nothing fits this search.'
   return (
     <Empty>
-      <p>{isFiltered ? none : texts.empty}</p>
+      <p>{isFiltered ? none : 'The log is empty. Every verification writes to it.'}</p>
     </Empty>
   )
 }
@@ -147,19 +145,20 @@ function Exports({ view, filters }: { view: AuditView; filters: AuditFilters }) 
   return (
     <div class="field">
       <div class="bar">
-        <span>{texts.export}</span>
+        <span>Export what is listed</span>
         <a class="button small" href={toExtractUrl(view, filters, 'csv')} download>
-          {texts.exportCsv}
+          CSV
         </a>
         <a class="button small" href={toExtractUrl(view, filters, 'ndjson')} download>
-          {texts.exportNdjson}
+          NDJSON
         </a>
         <a class="button small" href="/admin/audit/export" download>
-          {texts.exportAll}
+          All rows
         </a>
       </div>
       <small class="dim">
-        {fill(texts.exportHelp, { command: <code>tabbat audit verify-extract FILE --public-key KEY</code> })}
+        CSV and NDJSON hold what the search finds, the filter, signed checkpoints and a signature. Check such
+        a file without a database: <code>tabbat audit verify-extract FILE --public-key KEY</code>
       </small>
     </div>
   )

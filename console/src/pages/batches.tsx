@@ -9,8 +9,6 @@ import { Empty, QueryResult } from '../components/query-result.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toCount } from '../format.ts'
-import { batchesTexts as texts } from '../texts/en/batches.ts'
-import { fill } from '../texts/fill.ts'
 import { useQuery } from '../use-query.ts'
 
 type Open = { readonly what: 'cancel' | 'download'; readonly batch: ListedBatch }
@@ -41,16 +39,16 @@ export function Batches() {
           {isOperator ? (
             <BatchUpload apiKey={key} onKey={setKey} hasSandbox={hasSandbox} onDone={reload} />
           ) : (
-            <p class="dim">{texts.viewerNote}</p>
+            <p class="dim">Your role shows only the counts. Sending a file needs the role operator.</p>
           )}
-          <Panel title={texts.latest}>
+          <Panel title="Latest batches">
             {batches.length === 0 ? (
               <Empty>
-                <p>{texts.none}</p>
+                <p>There are no batches.</p>
               </Empty>
             ) : (
               <Table
-                label={texts.latest}
+                label="Latest batches"
                 columns={toColumns(isOperator, setOpen)}
                 rows={batches}
                 keyOf={({ id }) => id}
@@ -83,19 +81,19 @@ const TONES: Readonly<Record<ListedBatch['state'], Tone>> = {
 }
 
 const toColumns = (isOperator: boolean, onOpen: (open: Open) => void): Column<ListedBatch>[] => [
-  { title: texts.sent, cell: ({ accepted_at }) => <When at={accepted_at} to="second" /> },
-  { title: texts.key, cell: ({ key_id, mode }) => `${key_id} (${mode})` },
-  { title: texts.state, cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
-  { title: texts.done, cell: (batch) => <Done batch={batch} /> },
-  { title: texts.verified, isNumber: true, cell: ({ counts }) => toCount(counts.verified) },
-  { title: texts.notVerified, isNumber: true, cell: ({ counts }) => toCount(counts.not_verified) },
+  { title: 'Sent', cell: ({ accepted_at }) => <When at={accepted_at} to="second" /> },
+  { title: 'Key', cell: ({ key_id, mode }) => `${key_id} (${mode})` },
+  { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+  { title: 'Done', cell: (batch) => <Done batch={batch} /> },
+  { title: 'Verified', isNumber: true, cell: ({ counts }) => toCount(counts.verified) },
+  { title: 'Not verified', isNumber: true, cell: ({ counts }) => toCount(counts.not_verified) },
   {
-    title: texts.other,
+    title: 'Other',
     isNumber: true,
     cell: ({ counts: { failed, expired, cancelled, refused } }) =>
       toCount(failed + expired + cancelled + refused),
   },
-  { title: texts.end, cell: ({ ended_at, estimated_end }) => <When at={ended_at ?? estimated_end} /> },
+  { title: 'End', cell: ({ ended_at, estimated_end }) => <When at={ended_at ?? estimated_end} /> },
   ...(isOperator ? [{ title: '', cell: (batch: ListedBatch) => <Actions {...{ batch, onOpen }} /> }] : []),
 ]
 
@@ -103,8 +101,10 @@ function Done({ batch: { rows, counts } }: { batch: ListedBatch }) {
   const done = rows - counts.waiting
   return (
     <>
-      <progress value={done} max={rows} aria-label={texts.toProgressLabel(done, rows)} />{' '}
-      <span class="nowrap">{fill(texts.progress, { done: toCount(done), rows: toCount(rows) })}</span>
+      <progress value={done} max={rows} aria-label={`${done} of ${rows} rows are done`} />{' '}
+      <span class="nowrap">
+        {toCount(done)} of {toCount(rows)}
+      </span>
     </>
   )
 }
@@ -113,11 +113,11 @@ function Actions({ batch, onOpen }: { batch: ListedBatch; onOpen: (open: Open) =
   return (
     <div class="actions">
       <button type="button" class="small" onClick={() => onOpen({ what: 'download', batch })}>
-        {texts.results}
+        Results
       </button>
       {isOpen(batch) && (
         <button type="button" class="plain small" onClick={() => onOpen({ what: 'cancel', batch })}>
-          {texts.cancel}
+          Cancel
         </button>
       )}
     </div>

@@ -10,8 +10,6 @@ import { Empty, QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toCount, toDay, toPrice, toWords } from '../format.ts'
-import { catalogueTexts as texts } from '../texts/en/catalogue.ts'
-import { fill } from '../texts/fill.ts'
 import { useQuery } from '../use-query.ts'
 
 export function Catalogue() {
@@ -24,21 +22,25 @@ export function Catalogue() {
       {(view) => (
         <>
           <div class="bar">
-            <p class="dim">{view.version === 0 ? texts.shippedActive : texts.toActive(view.version)}</p>
+            <p class="dim">
+              {view.version === 0
+                ? 'The lists shipped with this release are active.'
+                : `Version ${view.version} is active.`}
+            </p>
             <span class="bar push">
               {isOperator &&
                 view.can_sync.map((source) => (
                   <button key={source} type="button" onClick={() => setSyncing(source)}>
-                    {fill(texts.syncFrom, { source })}
+                    Sync from {source}
                   </button>
                 ))}
               {isOperator && (
                 <button type="button" onClick={() => setImporting(true)}>
-                  {texts.import}
+                  Import
                 </button>
               )}
               <a class="button" href="/admin/catalogue/export" download>
-                {texts.export}
+                Export
               </a>
             </span>
           </div>
@@ -68,17 +70,21 @@ function Lists({ view }: { view: CatalogueView }) {
     }))
     .filter(({ items }) => searched === '' || items.length > 0)
   return (
-    <Panel title={texts.lists}>
+    <Panel title="Lists">
       <TextField
-        label={texts.search}
+        label="Search the lists"
         type="search"
         value={text}
         onValue={setText}
-        placeholder={texts.searchPlaceholder}
+        placeholder="Name, code or list"
       />
       {lists.length === 0 && (
         <Empty>
-          <p>{view.lists.length === 0 ? texts.noLists : texts.noMatch}</p>
+          <p>
+            {view.lists.length === 0
+              ? 'There are no lists. Import lists or sync with a vendor.'
+              : 'No item matches.'}
+          </p>
         </Empty>
       )}
       {lists.map((list) => (
@@ -103,22 +109,22 @@ function List({ list, isOpen }: ListProps) {
         <span class="list">
           <span>{toTitle(list.title)}</span>
           <small class="dim number">
-            {list.items.length === 1 ? texts.oneItem : texts.toItems(toCount(list.items.length))}
+            {list.items.length === 1 ? '1 item' : `${toCount(list.items.length)} items`}
           </small>
-          <small class="dim">{fill(texts.asOf, { asof: toDay(list.as_of) })}</small>
+          <small class="dim">as of {toDay(list.as_of)}</small>
         </span>
       </summary>
-      {isShown && list.items.length === 0 && <p class="dim">{texts.emptyList}</p>}
+      {isShown && list.items.length === 0 && <p class="dim">This list is empty.</p>}
       {isShown && list.items.length > 0 && (
         <Table
           label={list.title}
           rows={list.items}
           keyOf={({ code, name }) => `${code} ${name}`}
           columns={[
-            { title: texts.code, cell: ({ code }) => <code>{code}</code> },
-            { title: texts.name, cell: ({ name }) => name },
-            { title: texts.note, cell: ({ note }) => <span class="dim">{note}</span> },
-            { title: texts.price, cell: ({ price }) => toPrice(price), isNumber: true },
+            { title: 'Code', cell: ({ code }) => <code>{code}</code> },
+            { title: 'Name', cell: ({ name }) => name },
+            { title: 'Note', cell: ({ note }) => <span class="dim">{note}</span> },
+            { title: 'Price', cell: ({ price }) => toPrice(price), isNumber: true },
           ]}
         />
       )}
@@ -129,15 +135,15 @@ function List({ list, isOpen }: ListProps) {
 function Syncs({ view: { syncs } }: { view: CatalogueView }) {
   if (syncs.length === 0) return null
   return (
-    <Panel title={texts.lastSyncs}>
+    <Panel title="Last syncs">
       <Table
-        label={texts.lastSyncs}
+        label="Last syncs"
         rows={syncs}
         keyOf={({ source, at }) => `${source} ${at}`}
         columns={[
-          { title: texts.source, cell: ({ source }) => source },
-          { title: texts.time, cell: ({ at }) => <When at={at} /> },
-          { title: texts.outcome, cell: ({ outcome }) => (outcome === null ? 'running' : toWords(outcome)) },
+          { title: 'Source', cell: ({ source }) => source },
+          { title: 'Time', cell: ({ at }) => <When at={at} /> },
+          { title: 'Outcome', cell: ({ outcome }) => (outcome === null ? 'running' : toWords(outcome)) },
         ]}
       />
     </Panel>

@@ -10,8 +10,6 @@ import { LoadError, Loading } from '../components/query-result.tsx'
 import { toMoment, toZone } from '../format.ts'
 import { toHash } from '../hash.ts'
 import { Mark } from '../shell.tsx'
-import { accountsTexts as texts } from '../texts/en/accounts.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 
 type InviteProps = {
@@ -24,20 +22,21 @@ export function Invite({ api, token, onEnter }: InviteProps) {
   const [invitation, setInvitation] = useState<Invitation>()
   const [error, setError] = useState<ApiError>()
   useEffect(() => {
-    document.title = texts.linkPageTitle
-    if (token === '') setError(new ApiError(0, 'no_token', texts.linkNotStored))
+    document.title = 'One-time link · Tabbat console'
+    if (token === '')
+      setError(new ApiError(0, 'no_token', 'This page does not store the link. Open the link again.'))
     else api.post<Invitation>('/admin/invitations/inspect', { token }).then(setInvitation, setError)
   }, [api, token])
   return (
     <main id="main" class="alone" tabIndex={-1}>
       <div class="panel">
         <h1>
-          <Mark /> {invitation?.name ? texts.setPasswordTitle : texts.createAccountTitle}
+          <Mark /> {invitation?.name ? 'Set a new password' : 'Create your account'}
         </h1>
         {error && (
           <>
             <LoadError error={toLinkError(error)} />
-            <a href={toHash('overview')}>{texts.signInInstead}</a>
+            <a href={toHash('overview')}>Sign in instead</a>
           </>
         )}
         {!error && !invitation && <Loading lines={3} />}
@@ -49,7 +48,9 @@ export function Invite({ api, token, onEnter }: InviteProps) {
 
 /** The token is the only input here, so an invalid field means an incomplete link. */
 const toLinkError = (error: ApiError): ApiError =>
-  error.code === 'validation_failed' ? Object.assign(error, { message: texts.linkIncomplete }) : error
+  error.code === 'validation_failed'
+    ? Object.assign(error, { message: 'This link is incomplete. Copy the whole link.' })
+    : error
 
 function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitation: Invitation }) {
   const [name, setName] = useState(invitation.name ?? '')
@@ -69,22 +70,21 @@ function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitat
       }}
     >
       <p class="dim">
-        {fill(texts.linkUse, {
-          choice: invitation.name
-            ? texts.toResetIntro(invitation.name)
-            : texts.toInviteIntro(invitation.role),
-          expiresat: toMoment(invitation.expires_at),
-          toZone: toZone(),
-        })}
+        {invitation.name
+          ? `This link sets a new password for ${invitation.name}.`
+          : `You are invited as ${invitation.role}. Choose a name and a password.`}{' '}
+        The link works once, until {toMoment(invitation.expires_at)}, {toZone()}.
       </p>
       <TextField
-        label={texts.name}
+        label="Name"
         value={name}
         onValue={setName}
         readOnly={invitation.name !== null}
         autocomplete="username"
         autocapitalize="none"
-        help={invitation.name ? undefined : texts.nameHelp}
+        help={
+          invitation.name ? undefined : '2 to 40 lower-case letters, digits, dots, hyphens or underscores.'
+        }
         error={fields.name}
         required
       />
@@ -98,7 +98,7 @@ function AcceptForm({ api, token, invitation, onEnter }: InviteProps & { invitat
       {codeField}
       <ErrorNote error={accept.error} />
       <SubmitButton isBusy={accept.isBusy} isDisabled={!isPasswordReady(password, repeated)}>
-        {invitation.name ? texts.setPassword : texts.createAccount}
+        {invitation.name ? 'Set password and sign in' : 'Create account'}
       </SubmitButton>
     </form>
   )

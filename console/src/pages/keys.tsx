@@ -13,7 +13,6 @@ import { ShownOnce } from '../components/shown-once.tsx'
 import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toCount } from '../format.ts'
-import { keysTexts as texts } from '../texts/en/keys.ts'
 import { useQuery } from '../use-query.ts'
 
 type Open = { readonly what: 'new' } | { readonly what: 'created'; readonly key: string } | OpenKey
@@ -34,14 +33,14 @@ export function Keys() {
   }
   return (
     <>
-      <p class="dim">{texts.about}</p>
+      <p class="dim">Use one key per purpose. A key is shown once, when it is created.</p>
       <Panel
-        title={texts.all}
+        title="All keys"
         aside={
           isOperator &&
           query.value && (
             <button type="button" class="main push" onClick={() => setOpen({ what: 'new' })}>
-              {texts.create}
+              Create key
             </button>
           )
         }
@@ -53,8 +52,8 @@ export function Keys() {
         <CreateKeyDialog keys={query.value} onClose={close} onCreated={finish} />
       )}
       {open?.what === 'created' && (
-        <ShownOnce title={texts.newKey} what={texts.theKey} text={open.key} onClose={close}>
-          {texts.copyNow}
+        <ShownOnce title="New key" what="the key" text={open.key} onClose={close}>
+          Copy the key now. It is not shown again: only a hash is stored.
         </ShownOnce>
       )}
       {open?.what === 'change' && query.value && (
@@ -70,8 +69,8 @@ export function Keys() {
 const TONES = { active: 'good', revoked: 'bad', expired: 'warn' } as const
 
 const STATES = [
-  { value: 'active', text: texts.active },
-  { value: 'all', text: texts.every },
+  { value: 'active', text: 'Active' },
+  { value: 'all', text: 'All' },
 ] as const
 
 const matches = ({ name, id }: KeyWithUsage, searched: string) =>
@@ -83,7 +82,7 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
   if (keys.length === 0)
     return (
       <Empty>
-        <p>{texts.empty}</p>
+        <p>There are no keys yet. Create one for each program that calls this server.</p>
       </Empty>
     )
   const searched = text.trim().toLowerCase()
@@ -93,21 +92,21 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
       {keys.length > FEW && (
         <div class="bar ends">
           <TextField
-            label={texts.search}
+            label="Search the keys"
             type="search"
             value={text}
             onValue={setText}
-            placeholder={texts.searchExample}
+            placeholder="Name or id"
           />
-          <Segments legend={texts.state} value={state} options={STATES} onValue={setState} />
+          <Segments legend="State" value={state} options={STATES} onValue={setState} />
           <span class="dim push" role="status">
-            {texts.toShown(toCount(rows.length), toCount(keys.length))}
+            {toCount(rows.length)} of {toCount(keys.length)} keys
           </span>
         </div>
       )}
       {rows.length === 0 ? (
         <Empty>
-          <p>{texts.noMatch}</p>
+          <p>No key matches.</p>
         </Empty>
       ) : (
         <KeyTable rows={rows} onOpen={onOpen} />
@@ -122,34 +121,34 @@ const FEW = 10
 function KeyTable({ rows, onOpen }: { rows: readonly KeyWithUsage[]; onOpen: (open: OpenKey) => void }) {
   return (
     <Table
-      label={texts.label}
+      label="Keys"
       rows={rows}
       keyOf={({ id }) => id}
       columns={[
         {
-          title: texts.name,
+          title: 'Name',
           cell: (row) => (
             <button type="button" class="link" onClick={() => onOpen({ what: 'facts', row })}>
               {row.name}
             </button>
           ),
         },
-        { title: texts.id, cell: ({ id }) => <code>{id}</code> },
+        { title: 'Id', cell: ({ id }) => <code>{id}</code> },
         {
-          title: texts.mode,
+          title: 'Mode',
           cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
         },
-        { title: texts.state, cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+        { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
         {
-          title: texts.used,
+          title: 'Used in 30 days',
           cell: ({ verifications_30d }) => toCount(verifications_30d),
           isNumber: true,
         },
         {
-          title: texts.lastUsed,
-          cell: ({ last_used_at }) => <When at={last_used_at} to="hour" otherwise={texts.never} />,
+          title: 'Last used',
+          cell: ({ last_used_at }) => <When at={last_used_at} to="hour" otherwise="never" />,
         },
-        { title: texts.expires, cell: ({ expires_at }) => <When at={expires_at} otherwise={texts.never} /> },
+        { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} otherwise="never" /> },
         { title: '', cell: (row) => <KeyActions row={row} onOpen={onOpen} /> },
       ]}
     />
@@ -168,29 +167,29 @@ function KeyActions({ row, onOpen }: { row: KeyWithUsage; onOpen: (open: OpenKey
         <button
           type="button"
           class="small"
-          aria-label={texts.toChangeLabel(row.name)}
+          aria-label={`Change ${row.name}`}
           onClick={() => onOpen({ what: 'change', row })}
         >
-          {texts.change}
+          Change
         </button>
       )}
       {canChange && (
         <button
           type="button"
           class="small"
-          aria-label={texts.toRollLabel(row.name)}
+          aria-label={`Roll ${row.name}`}
           onClick={() => onOpen({ what: 'roll', row })}
         >
-          {texts.roll}
+          Roll
         </button>
       )}
       <button
         type="button"
         class="small"
-        aria-label={texts.toRevokeLabel(row.name)}
+        aria-label={`Revoke ${row.name}`}
         onClick={() => onOpen({ what: 'revoke', row })}
       >
-        {texts.revoke}
+        Revoke
       </button>
     </span>
   )

@@ -1,12 +1,11 @@
 import { toHash } from '../hash.ts'
-import { shellTexts } from '../texts/en/shell.ts'
 
 export function NotFound() {
   return (
     <section class="panel">
-      <p>{shellTexts.notFound}</p>
+      <p>The console has no page at this address, or your role cannot open it.</p>
       <p>
-        <a href={toHash('overview')}>{shellTexts.toOverview}</a>
+        <a href={toHash('overview')}>Go to the overview</a>
       </p>
     </section>
   )

@@ -12,8 +12,6 @@ import { toHash } from '../hash.ts'
 import { MODES, type OverviewFilters, readOverviewFilters } from '../overview-filters.ts'
 import { useFilters } from '../route.ts'
 import { findProblems } from '../source-health.ts'
-import { overviewTexts as texts } from '../texts/en/overview.ts'
-import { fill } from '../texts/fill.ts'
 import { useOverviewEvents } from '../use-overview-events.ts'
 
 export function Overview() {
@@ -26,9 +24,9 @@ export function Overview() {
       <div class="bar">
         <RangePicker filters={filters} onChange={change} />
         <Segments
-          legend={texts.mode}
+          legend="Mode"
           value={filters.mode}
-          options={MODES.map((mode) => ({ value: mode, text: texts.modes[mode] }))}
+          options={MODES}
           onValue={(mode) => change({ mode: mode === 'live' ? undefined : mode })}
         />
         <LiveState live={live} />
@@ -46,15 +44,13 @@ function OverviewBody({ overview, filters }: { overview: OverviewShape; filters:
       <Attention sources={overview.sources} />
       <OverviewTiles overview={overview} />
       <OverviewCharts overview={overview} filters={filters} />
-      <Panel title={texts.sources}>
+      <Panel title="Sources">
         {overview.sources.length === 0 ? (
           <Empty>
             <p>
-              {fill(texts.noVendor, {
-                nin: <code>TABBAT_NIN_SOURCES</code>,
-                bvn: <code>TABBAT_BVN_SOURCES</code>,
-                settings: <a href={toHash('settings')}>{texts.settings}</a>,
-              })}
+              No vendor is configured. Live keys are answered from your own records only. Set{' '}
+              <code>TABBAT_NIN_SOURCES</code>, <code>TABBAT_BVN_SOURCES</code> and the{' '}
+              <a href={toHash('settings')}>settings</a> of the vendor.
             </p>
           </Empty>
         ) : (
@@ -76,7 +72,7 @@ function Attention({ sources }: { sources: OverviewShape['sources'] }) {
   const [worst] = problems
   if (!worst) return null
   return (
-    <section class={`note ${worst.tone}`} aria-label={texts.attention}>
+    <section class={`note ${worst.tone}`} aria-label="Sources that need attention">
       <ul>
         {problems.map(({ source, words }) => (
           <li key={`${source} ${words}`}>

@@ -8,7 +8,6 @@ import { SecretField, SelectField, TextField } from '../components/field.tsx'
 import { Panel } from '../components/panel.tsx'
 import { ErasedPanel, type PersonQuery, ReportView } from '../components/person-report.tsx'
 import { NUMBER_KINDS } from '../number-kinds.ts'
-import { peopleTexts as texts } from '../texts/en/people.ts'
 import { useMutation } from '../use-mutation.ts'
 
 type Shown = { readonly query: PersonQuery; readonly report: PersonReport }
@@ -18,7 +17,8 @@ export function People() {
   const isOperator = useHasRole('operator')
   const [shown, setShown] = useState<Shown>()
   const [erased, setErased] = useState<ErasedPerson>()
-  if (!isOperator) return <p class="dim">{texts.needsOperator}</p>
+  if (!isOperator)
+    return <p class="dim">Your role cannot make reports about people. That needs the role operator.</p>
   return (
     <>
       <AskForm
@@ -54,7 +54,7 @@ function AskForm({ onReport }: { onReport: (query: PersonQuery, report?: PersonR
     onReport(asked, await api.post<PersonReport>('/admin/people/report', { ...asked, reason: reason.trim() }))
   })
   return (
-    <Panel title={texts.ask}>
+    <Panel title="Report about a person">
       <form
         class="bar ends"
         onSubmit={(event) => {
@@ -63,35 +63,37 @@ function AskForm({ onReport }: { onReport: (query: PersonQuery, report?: PersonR
         }}
       >
         <SelectField
-          label={texts.type}
+          label="Type"
           value={query.kind}
           onValue={(kind) => setQuery({ ...query, kind })}
           options={NUMBER_KINDS}
         />
         <SecretField
-          label={texts.number}
+          label="Number"
           value={query.number}
           onValue={(number) => setQuery({ ...query, number })}
-          placeholder={texts.numberHint}
+          placeholder="11 digits"
           maxLength={20}
           error={ask.error?.fields.number}
           required
         />
         <TextField
-          label={texts.reason}
+          label="Reason"
           value={reason}
           onValue={setReason}
-          help={texts.reasonHelp}
+          help="10 to 200 characters. No names or numbers: the audit log cannot be edited."
           error={ask.error?.fields.reason}
           minLength={10}
           maxLength={200}
           autocomplete="off"
           required
         />
-        <SubmitButton isBusy={ask.isBusy}>{texts.make}</SubmitButton>
+        <SubmitButton isBusy={ask.isBusy}>Make the report</SubmitButton>
       </form>
       <p class="dim">
-        {texts.askNote} {texts.otherNumber}
+        What is held about a person, who asked and what was released. Each report is written to the audit log
+        with its reason. A report by NIN does not know the BVN, and a report by BVN does not know the NIN.
+        Make one for each number.
       </p>
       <ErrorNote error={ask.error} />
     </Panel>

@@ -11,8 +11,6 @@ import { Empty, QueryResult } from '../components/query-result.tsx'
 import { UnlockPanel } from '../components/unlock-panel.tsx'
 import { toCount } from '../format.ts'
 import { NUMBER_KINDS } from '../number-kinds.ts'
-import { recordsTexts as texts } from '../texts/en/records.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
 
@@ -21,12 +19,14 @@ export function Records() {
   const isOperator = useHasRole('operator')
   return (
     <>
-      <Panel title={texts.title}>
+      <Panel title="Your own records">
         <QueryResult query={query} lines={2}>
           {({ nin, bvn, pictures }) =>
             nin + bvn === 0 ? (
               <Empty>
-                <p>{fill(texts.none, { command: <code>tabbat import</code> })}</p>
+                <p>
+                  There are no records. Import them with <code>tabbat import</code>; each record is encrypted.
+                </p>
               </Empty>
             ) : (
               <dl class="tiles">
@@ -49,7 +49,7 @@ export function Records() {
           <UnlockPanel />
         </>
       ) : (
-        <p class="dim">{texts.viewerNote}</p>
+        <p class="dim">Your role shows only the number of records. Looking one up needs the role operator.</p>
       )}
     </>
   )
@@ -57,9 +57,9 @@ export function Records() {
 
 const toTiles = ({ nin, bvn, pictures }: Static<typeof RecordCounts>) =>
   [
-    [texts.ninRecords, nin],
-    [texts.bvnRecords, bvn],
-    [texts.pictures, pictures],
+    ['NIN records', nin],
+    ['BVN records', bvn],
+    ['Pictures', pictures],
   ] as const
 
 function LookUp() {
@@ -72,7 +72,7 @@ function LookUp() {
   })
   const hide = useCallback(() => setShown(undefined), [])
   return (
-    <Panel title={texts.lookUpTitle}>
+    <Panel title="Look up a record">
       <form
         class="bar ends"
         onSubmit={(event) => {
@@ -81,22 +81,22 @@ function LookUp() {
         }}
       >
         <SelectField
-          label={texts.type}
+          label="Type"
           value={input.kind}
           onValue={(kind) => setInput({ ...input, kind })}
           options={NUMBER_KINDS}
         />
         <SecretField
-          label={texts.number}
+          label="Number"
           value={input.number}
           onValue={(number) => setInput({ ...input, number })}
           inputMode="numeric"
-          placeholder={texts.numberExample}
+          placeholder="11 digits"
           maxLength={14}
         />
-        <SubmitButton isBusy={lookUp.isBusy}>{texts.lookUp}</SubmitButton>
+        <SubmitButton isBusy={lookUp.isBusy}>Look up</SubmitButton>
       </form>
-      <p class="dim">{texts.masked}</p>
+      <p class="dim">Values are masked. Each look-up is written to the audit log.</p>
       <ErrorNote error={lookUp.error} />
       {shown && <FoundRecord shown={shown} onShown={setShown} onHide={hide} />}
     </Panel>

@@ -9,10 +9,14 @@ import { RequestRatesPanel } from '../components/request-rates.tsx'
 import { RequestRows } from '../components/request-rows.tsx'
 import { toMoment } from '../format.ts'
 import { useFilters } from '../route.ts'
-import { requestsTexts as texts } from '../texts/en/requests.ts'
-import { fill } from '../texts/fill.ts'
 import { useRequestEvents } from '../use-request-events.ts'
 import { type RequestPages, useRequestPages } from '../use-request-pages.ts'
+
+const LIVE_STATES = {
+  connecting: 'Connecting…',
+  live: 'New requests are added',
+  broken: 'Reconnecting…',
+} as const
 
 /** The filters of the list, as they are in the address and in the query. */
 const LIST = [
@@ -41,34 +45,40 @@ export function Requests() {
   const first = pages.value?.[0]
   return (
     <>
-      <p class="dim">{texts.intro}</p>
+      <p class="dim">
+        Requests of all keys, without personal data. They appear a few seconds after they were answered. The
+        last seconds before a crash may be missing; the audit log has every verification.
+      </p>
       {first?.recorded === false && (
         <div class="note warn">
-          <p>{fill(texts.off, { setting: <code>TABBAT_REQUESTS_KEEP</code> })}</p>
+          <p>
+            The request log is off. Set <code>TABBAT_REQUESTS_KEEP</code> to a time, for example 7d, and
+            restart the server.
+          </p>
         </div>
       )}
       <RequestRatesPanel filters={filters} onChange={change} />
-      <Panel title={texts.filters}>
+      <Panel title="Search">
         <RequestFilters key={query} filters={filters} options={first} onChange={change} error={pages.error} />
       </Panel>
       <Panel
-        title={texts.list}
+        title="Requests, newest first"
         aside={
           <div class="bar push">
             {isLive && (
               <span class="dim" role="status">
-                {texts.liveStates[events.state]}
+                {LIVE_STATES[events.state]}
               </span>
             )}
             <Checkbox
-              label={texts.live}
+              label="Live"
               isOn={isLive}
               onChange={(isOn) => change({ live: isOn ? 'on' : undefined })}
             />
           </div>
         }
       >
-        {events.isCut && <p class="dim">{texts.cut}</p>}
+        {events.isCut && <p class="dim">There are more requests than can be shown live. Use a filter.</p>}
         <Results pages={pages} added={events.rows} isFiltered={query !== ''} />
       </Panel>
     </>
@@ -89,18 +99,26 @@ function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: R
   const { next, searched_back_to: searchedBackTo, commands } = value.at(-1) as RequestList
   return (
     <>
-      {isBusy && <progress class="thin" aria-label={texts.searching} />}
+      {isBusy && <progress class="thin" aria-label="Searching" />}
       {rows.length === 0 ? (
         <Empty>
-          <p>{isFiltered ? (searchedBackTo ? texts.noneYet : texts.none) : texts.empty}</p>
+          <p>
+            {isFiltered
+              ? searchedBackTo
+                ? 'No matches so far.'
+                : 'No request matches.'
+              : 'There are no requests yet.'}
+          </p>
         </Empty>
       ) : (
         <RequestRows rows={rows} onOpen={setOpen} />
       )}
-      {searchedBackTo && <p class="dim">{texts.toSearchedBack(toMoment(searchedBackTo))}</p>}
+      {searchedBackTo && (
+        <p class="dim">Searched back to {toMoment(searchedBackTo)}; there is more before that.</p>
+      )}
       {next !== null && (
         <button type="button" disabled={isBusy} aria-busy={isBusy} onClick={() => load(next)}>
-          {searchedBackTo ? texts.further : texts.older}
+          {searchedBackTo ? 'Search further back' : 'Older'}
         </button>
       )}
       {open && (

@@ -3,15 +3,13 @@ import { useAppContext } from '../app-context.ts'
 import { ErrorNote } from '../components/error-note.tsx'
 import { FactorPanel } from '../components/factor-panel.tsx'
 import { Mark } from '../shell.tsx'
-import { factorsTexts as texts } from '../texts/en/factors.ts'
-import { shellTexts } from '../texts/en/shell.ts'
 import { useMutation } from '../use-mutation.ts'
 
 /** Shown instead of any page while an account lacks the second factor that its role requires. */
 export function RequiredFactor() {
   const { api, session, recheckSession } = useAppContext()
   useEffect(() => {
-    document.title = shellTexts.toTitle(texts.requiredTitle)
+    document.title = `Set up a second factor · Tabbat console`
   }, [])
   const signOut = useMutation(async () => {
     await api.post('/admin/session/sign-out')
@@ -20,13 +18,13 @@ export function RequiredFactor() {
   return (
     <main id="main" class="alone" tabIndex={-1}>
       <h1>
-        <Mark /> {texts.requiredTitle}
+        <Mark /> Set up a second factor
       </h1>
-      <p>{texts.requiredText(session.role)}</p>
+      <p>Accounts with the role {session.role} must have a second factor. Set one up to continue.</p>
       <FactorPanel onChange={recheckSession} />
       <ErrorNote error={signOut.error} />
       <button type="button" class="plain" disabled={signOut.isBusy} onClick={() => signOut.run()}>
-        {texts.signOut}
+        Sign out
       </button>
     </main>
   )

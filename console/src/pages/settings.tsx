@@ -9,7 +9,6 @@ import { Empty, QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toCount, toMs, toSentence } from '../format.ts'
-import { settingsTexts as texts } from '../texts/en/settings.ts'
 import { useQuery } from '../use-query.ts'
 
 export function Settings() {
@@ -51,16 +50,16 @@ const toHealth = (isGood: boolean, good: string, bad: string) => (
 function Server({ view }: { view: SettingsView }) {
   const { health } = view
   return (
-    <Panel title={texts.server}>
+    <Panel title="Server">
       <Facts
         facts={[
-          [texts.version, view.version],
-          [texts.nodeJs, view.node_version],
-          [texts.started, <When key="started" at={view.started_at} />],
-          [texts.database, view.database],
-          [texts.ready, toHealth(health.ready, texts.isReady, texts.notReady)],
-          [texts.auditLog, toHealth(health.audit, texts.writable, texts.notWritable)],
-          [texts.workerProcesses, String(health.workers)],
+          ['Version', view.version],
+          ['Node.js', view.node_version],
+          ['Started', <When key="started" at={view.started_at} />],
+          ['Database', view.database],
+          ['Ready', toHealth(health.ready, 'ready', 'not ready')],
+          ['Audit log', toHealth(health.audit, 'writable', 'not writable')],
+          ['Worker processes', String(health.workers)],
         ]}
       />
     </Panel>
@@ -68,7 +67,7 @@ function Server({ view }: { view: SettingsView }) {
 }
 
 const ROOT_KEY_ORIGINS: Readonly<Record<string, string>> = {
-  file: texts.rootKeyFile,
+  file: 'root.key in the data folder',
   'key file': 'TABBAT_ROOT_KEY_FILE',
   environment: 'TABBAT_ROOT_KEY',
   command: 'TABBAT_ROOT_KEY_COMMAND',
@@ -76,17 +75,14 @@ const ROOT_KEY_ORIGINS: Readonly<Record<string, string>> = {
 
 function RootKey({ view: { root_key, checkpoints } }: { view: SettingsView }) {
   return (
-    <Panel title={texts.rootKeyTitle}>
+    <Panel title="Root key and checkpoints">
       <Facts
         facts={[
-          [texts.rootKey, texts.toKeyVersion(root_key.version)],
-          [texts.origin, ROOT_KEY_ORIGINS[root_key.origin] ?? root_key.origin],
-          [
-            texts.rotation,
-            root_key.rotation_in_progress ? <Pill tone="warn">{texts.inProgress}</Pill> : texts.none,
-          ],
-          [texts.lastCheckpoint, <When key="last" at={checkpoints.last_at} otherwise={texts.noneYet} />],
-          [texts.checkpointFolder, checkpoints.folder],
+          ['Root key', `version ${root_key.version}`],
+          ['Origin', ROOT_KEY_ORIGINS[root_key.origin] ?? root_key.origin],
+          ['Rotation', root_key.rotation_in_progress ? <Pill tone="warn">in progress</Pill> : 'none'],
+          ['Last checkpoint', <When key="last" at={checkpoints.last_at} otherwise="none yet" />],
+          ['Checkpoint folder', checkpoints.folder],
         ]}
       />
     </Panel>
@@ -96,22 +92,29 @@ function RootKey({ view: { root_key, checkpoints } }: { view: SettingsView }) {
 function Nodes() {
   const query = useQuery<NodesView>('/admin/nodes')
   return (
-    <Panel title={texts.nodes}>
+    <Panel title="Nodes">
       <QueryResult query={query} lines={2}>
         {({ nodes }) => (
           <Table
-            label={texts.nodes}
+            label="Nodes"
             rows={nodes}
             keyOf={({ process }) => process}
             columns={[
-              { title: texts.node, cell: ({ node, worker }) => <code>{texts.toNode(node, worker)}</code> },
-              { title: texts.state, cell: ({ alive }) => toHealth(alive, texts.alive, texts.dead) },
-              { title: texts.version, cell: ({ version }) => version },
-              { title: texts.started, cell: ({ started_at }) => <When at={started_at} /> },
-              { title: texts.lastHeartbeat, cell: ({ seen_at }) => <When at={seen_at} to="second" /> },
-              { title: texts.inFlight, cell: ({ in_flight }) => toCount(in_flight), isNumber: true },
-              { title: texts.requestsPerSecond, cell: (row) => toCount(row.requests_per_s), isNumber: true },
-              { title: texts.lag, cell: ({ lag_ms }) => toMs(lag_ms), isNumber: true },
+              {
+                title: 'Node',
+                cell: ({ node, worker }) => (
+                  <code>
+                    {node}, worker {worker}
+                  </code>
+                ),
+              },
+              { title: 'State', cell: ({ alive }) => toHealth(alive, 'alive', 'dead') },
+              { title: 'Version', cell: ({ version }) => version },
+              { title: 'Started', cell: ({ started_at }) => <When at={started_at} /> },
+              { title: 'Last heartbeat', cell: ({ seen_at }) => <When at={seen_at} to="second" /> },
+              { title: 'In flight', cell: ({ in_flight }) => toCount(in_flight), isNumber: true },
+              { title: 'Requests/s', cell: (row) => toCount(row.requests_per_s), isNumber: true },
+              { title: 'Lag', cell: ({ lag_ms }) => toMs(lag_ms), isNumber: true },
             ]}
           />
         )}
@@ -129,34 +132,34 @@ function AllSettings({ view: { settings } }: { view: SettingsView }) {
     `${name} ${about}`.toLowerCase().includes(searched),
   )
   const choices = [
-    { value: 'own', text: texts.toSetByYou(own.length) },
-    { value: 'all', text: texts.toAll(settings.length) },
+    { value: 'own', text: `Set by you (${own.length})` },
+    { value: 'all', text: `All (${settings.length})` },
   ] as const
   return (
-    <Panel title={texts.settings}>
+    <Panel title="Settings">
       <div class="bar ends">
-        <TextField label={texts.search} type="search" value={text} onValue={setText} />
-        <Segments legend={texts.which} value={which} options={choices} onValue={setWhich} />
+        <TextField label="Search the settings" type="search" value={text} onValue={setText} />
+        <Segments legend="Which settings" value={which} options={choices} onValue={setWhich} />
       </div>
       {rows.length === 0 ? (
         <Empty>
-          <p>{which === 'own' ? texts.noneSetMatches : texts.noneMatches}</p>
+          <p>{which === 'own' ? 'None of the settings that you set matches.' : 'No setting matches.'}</p>
         </Empty>
       ) : (
         <Table
-          label={texts.settings}
+          label="Settings"
           rows={rows}
           keyOf={({ name }) => name}
           columns={[
-            { title: texts.name, cell: ({ name }) => <code>{name}</code> },
-            { title: texts.value, cell: (row) => <Value {...row} /> },
+            { title: 'Name', cell: ({ name }) => <code>{name}</code> },
+            { title: 'Value', cell: (row) => <Value {...row} /> },
             {
-              title: texts.from,
+              title: 'From',
               cell: ({ origin }) => (
                 <span class={origin === 'default' || origin === 'unset' ? 'dim' : ''}>{origin}</span>
               ),
             },
-            { title: texts.about, cell: ({ about }) => <span class="about">{about}</span> },
+            { title: 'About', cell: ({ about }) => <span class="about">{about}</span> },
           ]}
         />
       )}
@@ -165,8 +168,8 @@ function AllSettings({ view: { settings } }: { view: SettingsView }) {
 }
 
 function Value({ value, is_secret, origin }: SettingsView['settings'][number]) {
-  if (origin === 'unset' || (value === null && !is_secret)) return <span class="dim">{texts.notSet}</span>
-  if (is_secret) return <Pill tone="dim">{texts.setHidden}</Pill>
+  if (origin === 'unset' || (value === null && !is_secret)) return <span class="dim">not set</span>
+  if (is_secret) return <Pill tone="dim">set, hidden</Pill>
   return (
     <span class="value">
       <code class="breaks">{value}</code>

@@ -8,11 +8,16 @@ import { SecretField, TextField } from '../components/field.tsx'
 import { toHash } from '../hash.ts'
 import { hasPasskeys, usePasskey } from '../passkey.ts'
 import { Mark } from '../shell.tsx'
-import { passkeysTexts } from '../texts/en/passkeys.ts'
-import { shellTexts } from '../texts/en/shell.ts'
-import { signInTexts } from '../texts/en/sign-in.ts'
-import { fill } from '../texts/fill.ts'
 import { useMutation } from '../use-mutation.ts'
+
+const PROBLEMS: Readonly<Record<string, string>> = {
+  sso_failed: 'The identity provider did not confirm the sign-in. Try again.',
+  sso_expired: 'The sign-in took too long, or was begun in another browser. Try again.',
+  sso_unavailable: 'The identity provider cannot be reached. Try again later, or sign in with a password.',
+  sso_no_role: 'Your account at the identity provider has no role here. Ask an owner.',
+  sso_name_taken:
+    'Another account here has your name. Ask an owner to remove it, or to choose another claim for names.',
+}
 
 type SignInProps = { readonly api: ApiClient; readonly onEnter: (session: Session) => void }
 
@@ -22,7 +27,7 @@ export function SignIn({ api, onEnter }: SignInProps) {
   const [password, setPassword] = useState('')
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => {
-    document.title = shellTexts.toTitle(signInTexts.pageTitle)
+    document.title = `Sign in · Tabbat console`
     form.current?.querySelector('input')?.focus()
   }, [])
   const { codeField, withCode } = useCode()
@@ -41,11 +46,11 @@ export function SignIn({ api, onEnter }: SignInProps) {
         }}
       >
         <h1>
-          <Mark /> {signInTexts.title}
+          <Mark /> Sign in to Tabbat
         </h1>
-        <TextField label={signInTexts.name} value={name} onValue={setName} autocomplete="username" required />
+        <TextField label="Name" value={name} onValue={setName} autocomplete="username" required />
         <SecretField
-          label={signInTexts.password}
+          label="Password"
           value={password}
           onValue={setPassword}
           autocomplete="current-password"
@@ -53,10 +58,10 @@ export function SignIn({ api, onEnter }: SignInProps) {
         />
         {codeField}
         <ErrorNote error={signIn.error} />
-        <SubmitButton isBusy={signIn.isBusy}>{signInTexts.signIn}</SubmitButton>
+        <SubmitButton isBusy={signIn.isBusy}>Sign in</SubmitButton>
         <OtherWays api={api} onEnter={onEnter} />
         <small class="dim">
-          {fill(signInTexts.noAccount, { command: <code>tabbat admin invite</code> })}
+          No account? Ask the operator of this server for a one-time link: <code>tabbat admin invite</code>.
         </small>
       </form>
     </main>
@@ -78,18 +83,18 @@ function OtherWays({ api, onEnter }: SignInProps) {
     const response = await usePasskey(api, '/admin/session/passkey/begin')
     onEnter(await api.post<Session>('/admin/session/passkey/sign-in', { response }))
   })
-  const text = (signInTexts.problems as Readonly<Record<string, string>>)[problem]
+  const text = PROBLEMS[problem]
   return (
     <>
       <ErrorNote error={passkey.error} />
       {hasPasskeys() && (
         <button type="button" disabled={passkey.isBusy} onClick={() => passkey.run()}>
-          {passkeysTexts.signIn}
+          Sign in with a passkey
         </button>
       )}
       {hasSso && (
         <a class="button" href="/admin/sso/start">
-          {signInTexts.sso}
+          Sign in with single sign-on
         </a>
       )}
       {text !== undefined && (

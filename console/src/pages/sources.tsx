@@ -10,8 +10,6 @@ import { SourceOrders } from '../components/source-orders.tsx'
 import { SourceTable, SpentToday } from '../components/sources-table.tsx'
 import { toCount } from '../format.ts'
 import { toHash } from '../hash.ts'
-import { sourcesTexts as texts } from '../texts/en/sources.ts'
-import { fill } from '../texts/fill.ts'
 import { useOverviewEvents } from '../use-overview-events.ts'
 import { useQuery } from '../use-query.ts'
 
@@ -33,7 +31,10 @@ export function Sources() {
   return (
     <>
       <div class="bar">
-        <p class="dim">{texts.intro}</p>
+        <p class="dim">
+          Called in this order. A source that keeps failing is skipped for a while. Errors and latencies are
+          of the last five minutes.
+        </p>
         <LiveState live={live} />
       </div>
       <QueryResult query={query}>
@@ -86,7 +87,10 @@ function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => vo
   if (groups.length === 0)
     return (
       <Empty>
-        <p>{fill(texts.noVendor, { settings: <a href={toHash('settings')}>{texts.settings}</a> })}</p>
+        <p>
+          No vendor is configured. Live keys are answered from your own records only. See{' '}
+          <a href={toHash('settings')}>Settings</a> for what a vendor needs.
+        </p>
       </Empty>
     )
   return (
@@ -117,8 +121,9 @@ function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => vo
 function Today({ spend }: { spend: SourceList['sources'][number] }) {
   return (
     <p class="bar">
-      <span class="dim">{texts.toToday(toCount(spend.calls_today))}</span> <SpentToday spend={spend} />
-      {spend.cap_kobo === null && <span class="dim">{texts.noCap}</span>}
+      <span class="dim">Since midnight in Lagos: {toCount(spend.calls_today)} calls,</span>{' '}
+      <SpentToday spend={spend} />
+      {spend.cap_kobo === null && <span class="dim">no cap</span>}
     </p>
   )
 }
@@ -137,19 +142,19 @@ function Actions({ name, isDisabled, canCheck, onOpen }: ActionsProps) {
         <button
           type="button"
           class="small"
-          aria-label={texts.toCheckLabel(name)}
+          aria-label={`Check now: ${name}`}
           onClick={() => onOpen({ what: 'check', name })}
         >
-          {texts.checkNow}
+          Check now
         </button>
       )}
       <button
         type="button"
         class="small"
-        aria-label={isDisabled ? texts.toEnableLabel(name) : texts.toDisableLabel(name)}
+        aria-label={isDisabled ? `Enable ${name}` : `Disable ${name}`}
         onClick={() => onOpen({ what: isDisabled ? 'enable' : 'disable', name })}
       >
-        {isDisabled ? texts.enable : texts.disable}
+        {isDisabled ? 'Enable' : 'Disable'}
       </button>
     </span>
   )

@@ -6,7 +6,6 @@ import { Empty, QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
 import { When } from '../components/when.tsx'
 import { toBytes, toCount, toDay } from '../format.ts'
-import { storageTexts as texts } from '../texts/en/storage.ts'
 import { useQuery } from '../use-query.ts'
 
 /** How large the database is, how fast it grows, when its disk is full, and what was archived. */
@@ -34,15 +33,15 @@ type Props = { readonly view: StorageView }
 
 function Size({ view }: Props) {
   return (
-    <Panel title={texts.size}>
+    <Panel title="Size">
       <Facts
         facts={[
-          [texts.database, texts[view.database]],
-          [texts.total, toBytes(view.total_bytes)],
+          ['Database', view.database === 'sqlite' ? 'SQLite, one file' : 'PostgreSQL'],
+          ['On disk', toBytes(view.total_bytes)],
           ...(view.database === 'sqlite'
-            ? [[texts.freeInside, toBytes(view.free_inside_bytes)] as const]
+            ? [['Free inside the file, used again', toBytes(view.free_inside_bytes)] as const]
             : []),
-          [texts.auditRows, toCount(view.audit_rows)],
+          ['Audit rows in the database', toCount(view.audit_rows)],
         ]}
       />
     </Panel>
@@ -51,32 +50,34 @@ function Size({ view }: Props) {
 
 function Growth({ view: { bytes_per_day, disk, days_left } }: Props) {
   return (
-    <Panel title={texts.growth}>
+    <Panel title="Growth">
       <Facts
         facts={[
-          [texts.perDay, toGrowth(bytes_per_day)],
+          ['Growth a day', toGrowth(bytes_per_day)],
           [
-            texts.diskFree,
-            disk ? texts.toFreeOf(toBytes(disk.free_bytes), toBytes(disk.size_bytes)) : texts.diskUnseen,
+            'Free on the disk',
+            disk
+              ? `${toBytes(disk.free_bytes)} of ${toBytes(disk.size_bytes)}`
+              : 'The disk of PostgreSQL cannot be seen from here',
           ],
           [
-            texts.full,
+            'Disk full',
             days_left === null ? toNotFull(bytes_per_day, disk) : <Full key="full" days={days_left} />,
           ],
         ]}
       />
-      <p class="dim">{texts.perDayNote}</p>
+      <p class="dim">The median of the last 30 days.</p>
     </Panel>
   )
 }
 
 function toGrowth(bytes: number | null): string {
-  if (bytes === null) return texts.growthUnknown
-  return bytes > 0 ? toBytes(bytes) : texts.doesNotGrow
+  if (bytes === null) return 'Known when two days were measured'
+  return bytes > 0 ? toBytes(bytes) : 'It does not grow'
 }
 
 const toNotFull = (bytes: number | null, disk: StorageView['disk']) =>
-  bytes === null || disk === null ? texts.fullUnknown : texts.notFull
+  bytes === null || disk === null ? 'Not known' : 'Not at this rate'
 
 const SOON_DAYS = 30
 const DAY_MS = 86_400_000
@@ -84,34 +85,34 @@ const DAY_MS = 86_400_000
 const MOST_DAYS = 36_500
 
 function Full({ days }: { readonly days: number }) {
-  if (days > MOST_DAYS) return <span>{texts.notFull}</span>
+  if (days > MOST_DAYS) return <span>Not at this rate</span>
   const date = toDay(new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10))
-  const text = texts.toFull(toCount(days), date)
+  const text = `in ${toCount(days)} days, on ${date}, at this rate`
   return days < SOON_DAYS ? <Pill tone="bad">{text}</Pill> : <span>{text}</span>
 }
 
 function Archives({ view: { archives } }: Props) {
   return (
-    <Panel title={texts.archives}>
+    <Panel title="Archives of the audit log">
       {archives.length === 0 ? (
         <Empty>
-          <p>{texts.noArchives}</p>
+          <p>No audit row was archived. Set TABBAT_AUDIT_KEEP, or run: tabbat audit archive</p>
         </Empty>
       ) : (
         <Table
-          label={texts.archives}
+          label="Archives of the audit log"
           rows={archives}
           keyOf={({ number }) => String(number)}
           columns={[
-            { title: texts.number, cell: ({ number }) => String(number) },
-            { title: texts.rows, cell: ({ rows }) => toCount(rows), isNumber: true },
-            { title: texts.before, cell: ({ before }) => toDay(before.slice(0, 10)) },
-            { title: texts.archived, cell: ({ archived_at }) => <When at={archived_at} /> },
-            { title: texts.by, cell: ({ by }) => by },
+            { title: 'Number', cell: ({ number }) => String(number) },
+            { title: 'Rows', cell: ({ rows }) => toCount(rows), isNumber: true },
+            { title: 'Rows before', cell: ({ before }) => toDay(before.slice(0, 10)) },
+            { title: 'Archived', cell: ({ archived_at }) => <When at={archived_at} /> },
+            { title: 'By', cell: ({ by }) => by },
             {
-              title: texts.state,
+              title: 'Rows in the database',
               cell: ({ removed }) => (
-                <Pill tone={removed ? 'good' : 'warn'}>{removed ? texts.removed : texts.notRemoved}</Pill>
+                <Pill tone={removed ? 'good' : 'warn'}>{removed ? 'removed' : 'being removed'}</Pill>
               ),
             },
           ]}
@@ -127,15 +128,15 @@ function History({ view: { history } }: Props) {
     .map(({ day, bytes }, index) => ({ day, bytes, change: bytes - (history[index - 1]?.bytes ?? bytes) }))
     .toReversed()
   return (
-    <Panel title={texts.history}>
+    <Panel title="Size by day">
       <Table
-        label={texts.history}
+        label="Size by day"
         rows={rows}
         keyOf={({ day }) => day}
         columns={[
-          { title: texts.day, cell: ({ day }) => toDay(day) },
-          { title: texts.size, cell: ({ bytes }) => toBytes(bytes), isNumber: true },
-          { title: texts.change, cell: ({ change }) => toBytes(change), isNumber: true },
+          { title: 'Day', cell: ({ day }) => toDay(day) },
+          { title: 'Size', cell: ({ bytes }) => toBytes(bytes), isNumber: true },
+          { title: 'Change', cell: ({ change }) => toBytes(change), isNumber: true },
         ]}
       />
     </Panel>
@@ -144,14 +145,14 @@ function History({ view: { history } }: Props) {
 
 function Tables({ view: { tables } }: Props) {
   return (
-    <Panel title={texts.tables}>
+    <Panel title="Tables">
       <Table
-        label={texts.tables}
+        label="Tables"
         rows={tables}
         keyOf={({ table }) => table}
         columns={[
-          { title: texts.table, cell: ({ table }) => <code>{table}</code> },
-          { title: texts.size, cell: ({ bytes }) => toBytes(bytes), isNumber: true },
+          { title: 'Table', cell: ({ table }) => <code>{table}</code> },
+          { title: 'Size', cell: ({ bytes }) => toBytes(bytes), isNumber: true },
         ]}
       />
     </Panel>
@@ -160,14 +161,14 @@ function Tables({ view: { tables } }: Props) {
 
 function Kept({ view: { keep } }: Props) {
   return (
-    <Panel title={texts.kept}>
+    <Panel title="How long data is kept">
       <Table
-        label={texts.kept}
+        label="How long data is kept"
         rows={keep}
         keyOf={({ setting }) => setting}
         columns={[
-          { title: texts.setting, cell: ({ setting }) => <code>{setting}</code> },
-          { title: texts.value, cell: ({ value }) => value },
+          { title: 'Setting', cell: ({ setting }) => <code>{setting}</code> },
+          { title: 'Value', cell: ({ value }) => value },
         ]}
       />
     </Panel>

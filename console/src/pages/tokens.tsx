@@ -7,8 +7,9 @@ import { ShownOnce } from '../components/shown-once.tsx'
 import { Table } from '../components/table.tsx'
 import { CreateTokenDialog, RevokeTokenDialog } from '../components/token-dialogs.tsx'
 import { When } from '../components/when.tsx'
-import { tokensTexts as texts } from '../texts/en/tokens.ts'
 import { useQuery } from '../use-query.ts'
+
+const STATES = { active: 'active', revoked: 'revoked', expired: 'expired' } as const
 
 type Open =
   | { readonly what: 'new' }
@@ -30,12 +31,15 @@ export function Tokens() {
   }
   return (
     <>
-      <p class="dim">{texts.about}</p>
+      <p class="dim">
+        Scripts send a token to the admin API instead of signing in. A token may not do what needs a password,
+        and may not change accounts or tokens. See docs/admin-api.md.
+      </p>
       <Panel
-        title={texts.title}
+        title="Tokens"
         aside={
           <button type="button" class="main push" onClick={() => setOpen({ what: 'new' })}>
-            {texts.create}
+            Create token
           </button>
         }
       >
@@ -45,8 +49,8 @@ export function Tokens() {
       </Panel>
       {open?.what === 'new' && <CreateTokenDialog onClose={close} onCreated={created} />}
       {open?.what === 'token' && (
-        <ShownOnce title={texts.newToken} what={texts.theToken} text={open.token} onClose={close}>
-          {texts.copyNow}
+        <ShownOnce title="New token" what="the token" text={open.token} onClose={close}>
+          Copy the token now, and store it as a secret. It is not shown again.
         </ShownOnce>
       )}
       {open?.what === 'revoke' && <RevokeTokenDialog row={open.row} onClose={close} onDone={revoked} />}
@@ -62,17 +66,17 @@ function TokenList({ rows, onRevoke }: ListProps) {
   if (rows.length === 0)
     return (
       <Empty>
-        <p>{texts.none}</p>
+        <p>There are no tokens yet.</p>
       </Empty>
     )
   return (
     <Table
-      label={texts.title}
+      label="Tokens"
       rows={rows}
       keyOf={({ id }) => id}
       columns={[
         {
-          title: texts.name,
+          title: 'Name',
           cell: ({ name, id }) => (
             <>
               <b class="breaks">{name}</b> <code>{id}</code>
@@ -80,16 +84,16 @@ function TokenList({ rows, onRevoke }: ListProps) {
           ),
         },
         {
-          title: texts.role,
+          title: 'Role',
           cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill>,
         },
-        { title: texts.state, cell: ({ state }) => <Pill tone={TONES[state]}>{texts.states[state]}</Pill> },
-        { title: texts.addresses, cell: ({ allowed_ips }) => allowed_ips?.join(', ') ?? texts.anyAddress },
-        { title: texts.madeBy, cell: ({ made_by }) => made_by },
-        { title: texts.expires, cell: ({ expires_at }) => <When at={expires_at} /> },
+        { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{STATES[state]}</Pill> },
+        { title: 'Allowed IP addresses', cell: ({ allowed_ips }) => allowed_ips?.join(', ') ?? 'any' },
+        { title: 'Created by', cell: ({ made_by }) => made_by },
+        { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} /> },
         {
-          title: texts.lastUsed,
-          cell: ({ last_used_at }) => <When at={last_used_at} otherwise={texts.never} />,
+          title: 'Last used',
+          cell: ({ last_used_at }) => <When at={last_used_at} otherwise="never" />,
         },
         {
           title: '',
@@ -99,10 +103,10 @@ function TokenList({ rows, onRevoke }: ListProps) {
                 <button
                   type="button"
                   class="small"
-                  aria-label={texts.toRevokeLabel(row.name)}
+                  aria-label={`Revoke ${row.name}`}
                   onClick={() => onRevoke(row)}
                 >
-                  {texts.revoke}
+                  Revoke
                 </button>
               </span>
             ),

@@ -3,7 +3,6 @@ import type { TryForms } from '../../../src/admin/shapes/try.ts'
 import { OperationForm } from '../components/operation-form.tsx'
 import { Empty, QueryResult } from '../components/query-result.tsx'
 import { toOperation } from '../format.ts'
-import { tryItTexts as texts } from '../texts/en/try-it.ts'
 import { useQuery } from '../use-query.ts'
 
 export function TryIt() {
@@ -15,11 +14,11 @@ function Operations({ forms }: { forms: TryForms }) {
   const [name, setName] = useState(forms.operations[0]?.operation ?? '')
   const [key, setKey] = useState('')
   const form = forms.operations.find(({ operation }) => operation === name)
-  if (!form) return <Empty>{texts.noOperations}</Empty>
+  if (!form) return <Empty>There are no operations.</Empty>
   return (
     <>
       <fieldset class="tabs">
-        <legend class="visually-hidden">{texts.operation}</legend>
+        <legend class="visually-hidden">Operation</legend>
         {forms.operations.map(({ operation }) => (
           <button
             key={operation}

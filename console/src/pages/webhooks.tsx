@@ -16,7 +16,6 @@ import { Empty, QueryResult } from '../components/query-result.tsx'
 import { ShownOnce } from '../components/shown-once.tsx'
 import { Table } from '../components/table.tsx'
 import { toCount } from '../format.ts'
-import { webhooksTexts as texts } from '../texts/en/webhooks.ts'
 import { useQuery } from '../use-query.ts'
 
 type RowAction = 'facts' | 'test' | 'roll' | 'switch' | 'delete' | 'deliveries'
@@ -38,14 +37,16 @@ export function Webhooks() {
   }
   return (
     <>
-      <p class="dim">{texts.intro}</p>
+      <p class="dim">
+        Endpoints are told of events by signed requests, without personal data. See docs/webhooks.md.
+      </p>
       <Panel
-        title={texts.endpoints}
+        title="Endpoints"
         aside={
           isOperator &&
           query.value && (
             <button type="button" class="main push" onClick={() => setOpen({ what: 'new' })}>
-              {texts.createEndpoint}
+              Create endpoint
             </button>
           )
         }
@@ -58,8 +59,8 @@ export function Webhooks() {
         <CreateEndpointDialog endpoints={query.value} onClose={close} onCreated={finish} />
       )}
       {open?.what === 'secret' && (
-        <ShownOnce title={texts.secretTitle} what={texts.theSecret} text={open.secret} onClose={close}>
-          {texts.secretHelp}
+        <ShownOnce title="Secret of the endpoint" what="the secret" text={open.secret} onClose={close}>
+          Copy the secret now, and give it to the receiver. It is not shown again.
         </ShownOnce>
       )}
       {open && 'row' in open && <RowDialog open={open} onClose={close} onDone={done} onSecret={finish} />}
@@ -91,27 +92,27 @@ function EndpointList({ rows, onOpen }: ListProps) {
   if (rows.length === 0)
     return (
       <Empty>
-        <p>{texts.noEndpoints}</p>
+        <p>There are no endpoints yet. Create one to be told when a vendor is down or its cap is near.</p>
       </Empty>
     )
   return (
     <Table
-      label={texts.endpoints}
+      label="Endpoints"
       rows={rows}
       keyOf={({ id }) => id}
       columns={[
         {
-          title: texts.name,
+          title: 'Name',
           cell: (row) => (
             <button type="button" class="link" onClick={() => onOpen({ what: 'facts', row })}>
               {row.name}
             </button>
           ),
         },
-        { title: texts.host, cell: ({ url }) => <span class="breaks">{new URL(url).host}</span> },
-        { title: texts.state, cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
-        { title: texts.events, cell: ({ events }) => toCount(events.length), isNumber: true },
-        { title: texts.waiting, cell: ({ pending }) => toCount(pending), isNumber: true },
+        { title: 'Host', cell: ({ url }) => <span class="breaks">{new URL(url).host}</span> },
+        { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+        { title: 'Events', cell: ({ events }) => toCount(events.length), isNumber: true },
+        { title: 'Waiting', cell: ({ pending }) => toCount(pending), isNumber: true },
         { title: '', cell: (row) => <EndpointActions row={row} onOpen={onOpen} /> },
       ]}
     />
@@ -121,13 +122,13 @@ function EndpointList({ rows, onOpen }: ListProps) {
 function EndpointActions({ row, onOpen }: { row: Endpoint; onOpen: (open: OpenRow) => void }) {
   const isOperator = useHasRole('operator')
   const actions: readonly (readonly [RowAction, string])[] = [
-    ['deliveries', texts.deliveries],
+    ['deliveries', 'Deliveries'],
     ...(isOperator
       ? ([
-          ['test', texts.test],
-          ['roll', texts.roll],
-          ['switch', row.state === 'disabled' ? texts.enable : texts.disable],
-          ['delete', texts.remove],
+          ['test', 'Test'],
+          ['roll', 'Roll'],
+          ['switch', row.state === 'disabled' ? 'Enable' : 'Disable'],
+          ['delete', 'Delete'],
         ] as const)
       : []),
   ]
