@@ -7,14 +7,16 @@ import { LoadError, Loading } from './components/query-result.tsx'
 import { toHash } from './hash.ts'
 import { findPage } from './navigation.ts'
 import { useRoute } from './route.ts'
-import { Shell } from './shell.tsx'
+import { Shell } from './shell/shell.tsx'
 import { useConfirmation } from './use-confirmation.ts'
 import { useConnection } from './use-connection.ts'
 
-const ConfirmIdentity = lazy(async () => (await import('./components/confirm-identity.tsx')).ConfirmIdentity)
-const Invite = lazy(async () => (await import('./pages/invite.tsx')).Invite)
-const SignIn = lazy(async () => (await import('./pages/sign-in.tsx')).SignIn)
-const RequiredFactor = lazy(async () => (await import('./pages/required-factor.tsx')).RequiredFactor)
+const ConfirmIdentity = lazy(async () => (await import('./shell/confirm-identity.tsx')).ConfirmIdentity)
+const Invite = lazy(async () => (await import('./pages/invite/invite.tsx')).Invite)
+const SignIn = lazy(async () => (await import('./pages/sign-in/sign-in.tsx')).SignIn)
+const RequiredFactor = lazy(
+  async () => (await import('./pages/required-factor/required-factor.tsx')).RequiredFactor,
+)
 
 /** Null: not signed in. Undefined: not known yet. */
 type SessionState = Session | null | undefined

@@ -23,38 +23,42 @@ const GROUPS: readonly Group[] = [
       {
         name: 'overview',
         title: 'Overview',
-        load: async () => (await import('./pages/overview.tsx')).Overview,
+        load: async () => (await import('./pages/overview/overview.tsx')).Overview,
       },
-      { name: 'try', title: 'Try it', load: async () => (await import('./pages/try-it.tsx')).TryIt },
-      { name: 'batches', title: 'Batches', load: async () => (await import('./pages/batches.tsx')).Batches },
+      { name: 'try', title: 'Try it', load: async () => (await import('./pages/try-it/try-it.tsx')).TryIt },
+      {
+        name: 'batches',
+        title: 'Batches',
+        load: async () => (await import('./pages/batches/batches.tsx')).Batches,
+      },
       {
         name: 'requests',
         title: 'Requests',
-        load: async () => (await import('./pages/requests.tsx')).Requests,
+        load: async () => (await import('./pages/requests/requests.tsx')).Requests,
       },
-      { name: 'audit', title: 'Audit', load: async () => (await import('./pages/audit.tsx')).Audit },
+      { name: 'audit', title: 'Audit', load: async () => (await import('./pages/audit/audit.tsx')).Audit },
     ],
   },
   {
     name: 'access',
     title: 'Access',
     pages: [
-      { name: 'keys', title: 'Keys', load: async () => (await import('./pages/keys.tsx')).Keys },
+      { name: 'keys', title: 'Keys', load: async () => (await import('./pages/keys/keys.tsx')).Keys },
       {
         name: 'webhooks',
         title: 'Webhooks',
-        load: async () => (await import('./pages/webhooks.tsx')).Webhooks,
+        load: async () => (await import('./pages/webhooks/webhooks.tsx')).Webhooks,
       },
       {
         name: 'accounts',
         title: 'Accounts',
-        load: async () => (await import('./pages/accounts.tsx')).Accounts,
+        load: async () => (await import('./pages/accounts/accounts.tsx')).Accounts,
         isForOwners: true,
       },
       {
         name: 'tokens',
         title: 'Tokens',
-        load: async () => (await import('./pages/tokens.tsx')).Tokens,
+        load: async () => (await import('./pages/tokens/tokens.tsx')).Tokens,
         isForOwners: true,
       },
     ],
@@ -63,12 +67,20 @@ const GROUPS: readonly Group[] = [
     name: 'data',
     title: 'Data',
     pages: [
-      { name: 'records', title: 'Records', load: async () => (await import('./pages/records.tsx')).Records },
-      { name: 'people', title: 'People', load: async () => (await import('./pages/people.tsx')).People },
+      {
+        name: 'records',
+        title: 'Records',
+        load: async () => (await import('./pages/records/records.tsx')).Records,
+      },
+      {
+        name: 'people',
+        title: 'People',
+        load: async () => (await import('./pages/people/people.tsx')).People,
+      },
       {
         name: 'catalogue',
         title: 'Catalogue',
-        load: async () => (await import('./pages/catalogue.tsx')).Catalogue,
+        load: async () => (await import('./pages/catalogue/catalogue.tsx')).Catalogue,
       },
     ],
   },
@@ -76,12 +88,20 @@ const GROUPS: readonly Group[] = [
     name: 'system',
     title: 'System',
     pages: [
-      { name: 'sources', title: 'Sources', load: async () => (await import('./pages/sources.tsx')).Sources },
-      { name: 'storage', title: 'Storage', load: async () => (await import('./pages/storage.tsx')).Storage },
+      {
+        name: 'sources',
+        title: 'Sources',
+        load: async () => (await import('./pages/sources/sources.tsx')).Sources,
+      },
+      {
+        name: 'storage',
+        title: 'Storage',
+        load: async () => (await import('./pages/storage/storage.tsx')).Storage,
+      },
       {
         name: 'settings',
         title: 'Settings',
-        load: async () => (await import('./pages/settings.tsx')).Settings,
+        load: async () => (await import('./pages/settings/settings.tsx')).Settings,
       },
     ],
   },
@@ -90,12 +110,12 @@ const GROUPS: readonly Group[] = [
 const ACCOUNT: Page = {
   name: 'account',
   title: 'Your account',
-  load: async () => (await import('./pages/account.tsx')).Account,
+  load: async () => (await import('./pages/account/account.tsx')).Account,
 }
 const NOT_FOUND: Page = {
   name: 'notFound',
   title: 'Page not found',
-  load: async () => (await import('./pages/not-found.tsx')).NotFound,
+  load: async () => (await import('./pages/not-found/not-found.tsx')).NotFound,
 }
 
 /** The groups with the pages that this role may open. */

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { type Call, toCurl, toPython, toTypeScript } from '../../console/src/examples.ts'
+import { type Call, toCurl, toPython, toTypeScript } from '../../console/src/pages/try-it/examples.ts'
 
 const HOSTILE = [
   `it's "quoted" \\ and \`ticked\``,

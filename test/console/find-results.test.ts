@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findResults } from '../../console/src/find-results.ts'
+import { findResults } from '../../console/src/shell/find-results.ts'
 
 const REFERENCE = `ver_${'0'.repeat(36)}`
 const SEARCHABLE = {

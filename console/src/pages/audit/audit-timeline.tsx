@@ -1,0 +1,159 @@
+import { Fragment } from 'preact'
+import type { AuditRowView, AuditTimeline } from '../../../../src/admin/shapes/audit.ts'
+import { CopyButton } from '../../components/copy.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { Pill, type Tone, toOutcomeTone } from '../../components/pill.tsx'
+import { Empty, QueryResult } from '../../components/query-result.tsx'
+import { When } from '../../components/when.tsx'
+import { toMs, toOperation, toWords } from '../../format.ts'
+import { toHash } from '../../hash.ts'
+import { useQuery } from '../../use-query.ts'
+import { RequestsOf } from './requests-of-verification.tsx'
+
+/** All audit rows of one verification, oldest first. */
+export function AuditTimelinePanel({ reference }: { reference: string }) {
+  const query = useQuery<AuditTimeline>(`/admin/audit/timelines/${encodeURIComponent(reference)}`)
+  return (
+    <>
+      <p>
+        <a href={toHash('audit')}>← Audit log</a>
+      </p>
+      <Panel title="Timeline of a verification">
+        <p class="bar">
+          <code class="breaks">{reference}</code> <CopyButton text={reference} what="the reference" />
+        </p>
+        <QueryResult query={query}>
+          {({ rows, archives_note }) =>
+            rows.length === 0 ? (
+              <Empty>
+                <p>No row has this reference. {archives_note}</p>
+              </Empty>
+            ) : (
+              <>
+                <Summary rows={rows} />
+                <ol class="timeline">
+                  {rows.map((row) => (
+                    <Fragment key={`${row.chain} ${row.sequence}`}>
+                      {row.started_at && <Start at={row.started_at} />}
+                      <Row row={row} />
+                    </Fragment>
+                  ))}
+                </ol>
+                {archives_note !== null && <p class="dim">{archives_note}</p>}
+                <RequestsOf reference={reference} />
+              </>
+            )
+          }
+        </QueryResult>
+      </Panel>
+    </>
+  )
+}
+
+/** The values that all rows share. */
+function Summary({ rows }: { rows: readonly AuditRowView[] }) {
+  const find = (name: 'operation' | 'mode' | 'key_id' | 'key_name' | 'amount' | 'consent_reference') =>
+    rows.find((row) => row[name])?.[name] ?? ''
+  const keyId = find('key_id')
+  return (
+    <Facts
+      facts={[
+        ['Operation', toOperation(find('operation'))],
+        ['Mode', find('mode')],
+        ['Key', keyId && <KeyLink id={keyId} name={find('key_name')} />],
+        ...toGiven([
+          ['Amount', find('amount')],
+          ['Consent reference', find('consent_reference')],
+        ]),
+      ]}
+    />
+  )
+}
+
+const KeyLink = ({ id, name }: { id: string; name: string }) => (
+  <>
+    <a href={`${toHash('audit')}?${new URLSearchParams({ key: id })}`}>{name || id}</a>
+    {name && <code> {id}</code>}
+  </>
+)
+
+const PHASES: Readonly<Record<string, string>> = {
+  queued: 'Accepted, answered later',
+  intent: 'Requested',
+  attempt: 'Sources were asked without an answer',
+  outcome: 'Answered',
+  replay: 'Stored response returned again',
+}
+
+/** A row that is a whole verification also has the time of its request. */
+const Start = ({ at }: { at: string }) => (
+  <li>
+    <div class="bar">
+      <h3>{PHASES.intent}</h3>
+      <span class="dim push">
+        <When at={at} to="exact" />
+      </span>
+    </div>
+  </li>
+)
+
+function Row({ row }: { row: AuditRowView }) {
+  const { phase, outcome, source_attempts } = row
+  return (
+    <li>
+      <div class="bar">
+        <h3>{PHASES[phase] ?? toWords(phase)}</h3>
+        {outcome !== null && <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>}
+        <span class="dim push">
+          <When at={row.time} to="exact" />
+        </span>
+      </div>
+      {source_attempts.length > 0 && (
+        <ol class="attempts" aria-label="Source attempts, in order">
+          {source_attempts.map(({ name, result, ms, reference }, index) => (
+            <li key={index}>
+              <b>{name}</b> <Pill tone={toResultTone(result)}>{toWords(result)}</Pill>{' '}
+              <span class="dim">{toMs(ms)}</span>
+              {reference && <small class="dim breaks">, vendor reference {reference}</small>}
+            </li>
+          ))}
+        </ol>
+      )}
+      <Facts
+        facts={toGiven([
+          ['Fields released', phase === 'replay' ? null : toFields(row)],
+          ['Detail', row.detail],
+        ])}
+      />
+      <details>
+        <summary class="dim">Audit row</summary>
+        <Facts
+          facts={toGiven([
+            ['Fields released', phase === 'replay' ? toFields(row) : null],
+            ['Row', `${row.sequence} of chain ${row.chain}`],
+            ['Hash', row.hash],
+          ])}
+        />
+      </details>
+    </li>
+  )
+}
+
+const toFields = (row: AuditRowView) => row.fields_released?.replaceAll(',', ', ')
+
+const RESULT_TONES: Readonly<Record<string, Tone>> = {
+  found: 'good',
+  reused: 'good',
+  not_found: 'warn',
+  watchlisted: 'warn',
+  names_differ: 'warn',
+}
+const SKIPPED = ['disabled', 'breaker_open', 'spend_cap', 'retry_after', 'paid_calls']
+
+function toResultTone(result: string): Tone {
+  return RESULT_TONES[result] ?? (SKIPPED.includes(result) ? 'dim' : 'bad')
+}
+
+const toGiven = (facts: readonly (readonly [string, string | null | undefined])[]) =>
+  facts.flatMap(([name, value]) => (value ? [[name, value] as const] : []))

@@ -1,0 +1,114 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import type {
+  AuditSearch,
+  AuditSearchResult,
+  VerificationSearchResult,
+} from '../../../../src/admin/shapes/audit.ts'
+import type { ApiError } from '../../api-client.ts'
+import { useAppContext } from '../../app-context.ts'
+import type { AuditFilters, AuditView } from './audit-filters.ts'
+
+export type AuditPage = VerificationSearchResult | AuditSearchResult
+
+/** A person to search for, as it was typed. */
+export type TypedNumber = NonNullable<AuditSearch['subject']>
+
+type Found = { readonly name: string; readonly pages: readonly AuditPage[] }
+
+const PATHS: Readonly<Record<AuditView, string>> = {
+  verifications: '/admin/audit/verifications/search',
+  rows: '/admin/audit/search',
+}
+
+/** A search reads a limited number of rows. If it found too little, it is continued so often without being asked. */
+const MOST_CONTINUED = 10
+const ENOUGH = 50
+
+const countOf = (page: AuditPage) => ('rows' in page ? page.rows : page.verifications).length
+
+/** The next pages, until enough is found. A search that read its limit of rows without a full page is continued. */
+async function* readPages(
+  ask: (before: string | undefined) => Promise<AuditPage>,
+  after: string | undefined,
+): AsyncIterable<AuditPage> {
+  let before = after
+  let count = 0
+  for (let turns = 0; turns < MOST_CONTINUED; turns += 1) {
+    const page = await ask(before)
+    yield page
+    count += countOf(page)
+    if (count >= ENOUGH || page.searched_back_to === null || page.next === null) return
+    before = page.next
+  }
+}
+
+/** The results for the filters in the address, page after page. */
+export function useAuditSearch(view: AuditView, filters: AuditFilters) {
+  const { api } = useAppContext()
+  const [found, setFound] = useState<Found>()
+  const [error, setError] = useState<ApiError>()
+  const [isBusy, setBusy] = useState(false)
+  const latest = useRef(0)
+  const name = toName(view, filters)
+
+  /** Returns the first page, or undefined when it failed or another search has begun. */
+  const load = useCallback(
+    async (filter: AuditSearch, own: string, after?: string): Promise<AuditPage | undefined> => {
+      latest.current += 1
+      const turn = latest.current
+      const isCurrent = () => turn === latest.current
+      const ask = (before: string | undefined) =>
+        api.post<AuditPage>(PATHS[view], { ...filter, ...(before && { before }) })
+      let first: AuditPage | undefined
+      setBusy(true)
+      setError(undefined)
+      try {
+        for await (const page of readPages(ask, after)) {
+          if (!isCurrent()) return undefined
+          const isNew = after === undefined && !first
+          setFound((old) => ({ name: own, pages: isNew ? [page] : [...(old?.pages ?? []), page] }))
+          first ??= page
+        }
+      } catch (thrown) {
+        if (isCurrent()) setError(thrown as ApiError)
+      }
+      if (isCurrent()) setBusy(false)
+      return first
+    },
+    [api, view],
+  )
+  // The results of a typed number are there before its hash is in the address.
+  const shown = useRef('')
+  useEffect(() => {
+    if (shown.current === name) return
+    shown.current = name
+    load(filters, name)
+  }, [load, name])
+
+  const searchNumber = async (others: AuditFilters, subject: TypedNumber): Promise<string | undefined> => {
+    const page = await load({ ...others, subject }, '')
+    const person = page?.person ?? undefined
+    if (person === undefined) return undefined
+    const next = toName(view, { ...others, person })
+    shown.current = next
+    setFound((old) => old && { ...old, name: next })
+    return person
+  }
+  const stop = () => {
+    latest.current += 1
+    setBusy(false)
+  }
+  return {
+    pages: found?.pages,
+    isFiltered: Object.keys(filters).length > 0,
+    error,
+    isBusy,
+    stop,
+    searchNumber,
+    reload: () => load(filters, name),
+    loadMore: (before: string) => load(filters, name, before),
+  }
+}
+
+const toName = (view: AuditView, filters: AuditFilters) =>
+  JSON.stringify([view, Object.entries(filters).sort(([one], [other]) => (one < other ? -1 : 1))])

@@ -1,0 +1,204 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Charts, Overview } from '../../../../src/admin/shapes/overview.ts'
+import { Segments } from '../../components/field.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { Empty, QueryResult } from '../../components/query-result.tsx'
+import { Table } from '../../components/table.tsx'
+import { toCount, toMs, toNaira, toShare } from '../../format.ts'
+import { type OverviewFilters, toOverviewQuery } from '../../overview-filters.ts'
+import { useFilters } from '../../route.ts'
+import { useQuery } from '../../use-query.ts'
+import { Chart } from './chart.tsx'
+
+const CHARTS = [
+  { value: 'verifications', text: 'Verifications' },
+  { value: 'latency', text: 'Latency' },
+  { value: 'vendors', text: 'Vendors' },
+  { value: 'keys', text: 'Keys' },
+] as const
+
+/** The chart that the address names. */
+export function OverviewCharts({ overview, filters }: { overview: Overview; filters: OverviewFilters }) {
+  const [address, change] = useFilters()
+  const chosen = CHARTS.find(({ value }) => value === address.get('chart'))?.value ?? 'verifications'
+  return (
+    <Panel
+      title="Over time"
+      aside={
+        <Segments
+          legend="Chart"
+          value={chosen}
+          options={CHARTS}
+          onValue={(chart) => change({ chart: chart === 'verifications' ? undefined : chart })}
+        />
+      }
+    >
+      {chosen === 'verifications' && <VerificationChart overview={overview} />}
+      {chosen === 'latency' && <LatencyChart overview={overview} />}
+      {(chosen === 'vendors' || chosen === 'keys') && <LoadedChart chosen={chosen} filters={filters} />}
+    </Panel>
+  )
+}
+
+const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
+
+const toEmptyText = ({ mode }: Pick<Overview, 'mode'>) =>
+  mode === 'live'
+    ? 'No live verifications in this period. Test traffic is not shown.'
+    : 'No verifications in this period.'
+
+function VerificationChart({ overview }: { overview: Overview }) {
+  const { steps, step_seconds, totals, before } = overview
+  const bars = [
+    { colour: 'verified', title: 'Verified', values: steps.map(({ verified }) => verified) },
+    { colour: 'not_verified', title: 'Not verified', values: steps.map((step) => step.not_verified) },
+    { colour: 'failed', title: 'Failed', values: steps.map(({ failed }) => failed) },
+  ]
+  const lines = before ? [{ colour: 'before', title: 'Period before', values: before.steps }] : []
+  const figures = [totals.verified, totals.not_verified, totals.failed, sumOf(before?.steps ?? [])]
+  return (
+    <Chart
+      label="Verifications"
+      data={{ times: steps.map(({ at }) => at), stepSeconds: step_seconds, bars, lines }}
+      totals={figures.map(toCount)}
+      empty={toEmptyText(overview)}
+    />
+  )
+}
+
+const PARTS = ['p50', 'p95', 'p99'] as const
+
+function LatencyChart({ overview }: { overview: Overview }) {
+  const { steps, step_seconds, latency } = overview
+  const lines = PARTS.map((part, index) => ({
+    colour: `series-${index + 1}`,
+    title: part,
+    values: steps.map((step) => step.latency?.[`${part}_ms`] ?? null),
+  }))
+  return (
+    <Chart
+      label="Latency"
+      data={{ times: steps.map(({ at }) => at), stepSeconds: step_seconds, bars: [], lines, toLabel: toMs }}
+      totals={PARTS.map((part) => toMs(latency?.[`${part}_ms`] ?? null))}
+      toText={toMs}
+      empty={toEmptyText(overview)}
+    />
+  )
+}
+
+const RELOAD_MS = 15_000
+
+function LoadedChart({ chosen, filters }: { chosen: 'vendors' | 'keys'; filters: OverviewFilters }) {
+  const query = useQuery<Charts>(`/admin/charts?${toOverviewQuery(filters)}`)
+  const { reload } = query
+  useEffect(() => {
+    const timer = setInterval(reload, RELOAD_MS)
+    return () => clearInterval(timer)
+  }, [reload])
+  return (
+    <QueryResult query={query} lines={6}>
+      {(charts) =>
+        chosen === 'vendors' ? (
+          <VendorChart charts={charts} />
+        ) : (
+          <KeyChart charts={charts} filters={filters} />
+        )
+      }
+    </QueryResult>
+  )
+}
+
+function KeyChart({ charts, filters }: { charts: Charts; filters: OverviewFilters }) {
+  const lines = charts.keys.map(({ id, name, steps }, index) => ({
+    colour: `series-${index + 1}`,
+    title: `${name} (${id})`,
+    values: steps,
+  }))
+  return (
+    <Chart
+      label="Keys by verifications"
+      data={{ times: charts.steps, stepSeconds: charts.step_seconds, bars: [], lines }}
+      totals={charts.keys.map(({ steps }) => toCount(sumOf(steps)))}
+      empty={toEmptyText(filters)}
+    />
+  )
+}
+
+const FIGURES = [
+  { value: 'calls', text: 'Calls' },
+  { value: 'errors', text: 'Errors' },
+  { value: 'latency', text: 'Latency p95' },
+  { value: 'spend', text: 'Spend' },
+] as const
+type Figure = (typeof FIGURES)[number]['value']
+type Vendor = Charts['vendors'][number]
+
+const READ: Readonly<Record<Figure, (step: Vendor['steps'][number]) => number | null>> = {
+  calls: ({ calls }) => calls,
+  errors: ({ errors }) => errors,
+  latency: ({ p95_ms }) => p95_ms,
+  spend: ({ kobo }) => kobo,
+}
+const TOTAL: Readonly<Record<Figure, (vendor: Vendor) => string>> = {
+  calls: ({ calls }) => toCount(calls),
+  errors: ({ errors }) => toCount(errors),
+  latency: ({ latency }) => toMs(latency?.p95_ms ?? null),
+  spend: ({ kobo }) => toNaira(kobo),
+}
+
+function VendorChart({ charts }: { charts: Charts }) {
+  const [figure, setFigure] = useState<Figure>('calls')
+  const { vendors } = charts
+  if (vendors.length === 0)
+    return (
+      <Empty>
+        <p>No vendor was called in this period.</p>
+      </Empty>
+    )
+  const toText = figure === 'latency' ? toMs : figure === 'spend' ? toNaira : undefined
+  const lines = vendors.map(({ source, steps }, index) => ({
+    colour: `series-${(index % 6) + 1}`,
+    title: source,
+    values: steps.map(READ[figure]),
+  }))
+  return (
+    <>
+      <Segments legend="Figure" value={figure} options={FIGURES} onValue={setFigure} />
+      <Chart
+        key={figure}
+        label={FIGURES.find(({ value }) => value === figure)?.text ?? ''}
+        data={{ times: charts.steps, stepSeconds: charts.step_seconds, bars: [], lines, toLabel: toText }}
+        totals={vendors.map(TOTAL[figure])}
+        {...(toText ? { toText } : {})}
+        empty="No vendor was called in this period."
+      />
+      <VendorTable vendors={vendors} />
+      <p class="dim">Calls of all nodes. Test keys reach no vendor.</p>
+    </>
+  )
+}
+
+function VendorTable({ vendors }: { vendors: readonly Vendor[] }) {
+  return (
+    <Table
+      label="Calls to vendors"
+      rows={vendors}
+      keyOf={({ source }) => source}
+      columns={[
+        { title: 'Vendor', cell: ({ source }) => <b>{source}</b> },
+        { title: 'Calls', cell: ({ calls }) => toCount(calls), isNumber: true },
+        {
+          title: 'Errors',
+          cell: ({ errors, calls }) => `${toCount(errors)} (${toShare(calls === 0 ? null : errors / calls)})`,
+          isNumber: true,
+        },
+        ...PARTS.map((part) => ({
+          title: part,
+          cell: ({ latency }: Vendor) => toMs(latency?.[`${part}_ms`] ?? null),
+          isNumber: true,
+        })),
+        { title: 'Spend', cell: ({ kobo }) => toNaira(kobo), isNumber: true },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,176 @@
+import type { StorageView } from '../../../../src/admin/shapes/storage.ts'
+import { Facts } from '../../components/facts.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { Pill } from '../../components/pill.tsx'
+import { Empty, QueryResult } from '../../components/query-result.tsx'
+import { Table } from '../../components/table.tsx'
+import { When } from '../../components/when.tsx'
+import { toBytes, toCount, toDay } from '../../format.ts'
+import { useQuery } from '../../use-query.ts'
+
+/** How large the database is, how fast it grows, when its disk is full, and what was archived. */
+export function Storage() {
+  const query = useQuery<StorageView>('/admin/storage')
+  return (
+    <QueryResult query={query} lines={8}>
+      {(view) => (
+        <>
+          <div class="halves">
+            <Size view={view} />
+            <Growth view={view} />
+          </div>
+          <Archives view={view} />
+          <History view={view} />
+          {view.tables.length > 0 && <Tables view={view} />}
+          <Kept view={view} />
+        </>
+      )}
+    </QueryResult>
+  )
+}
+
+type Props = { readonly view: StorageView }
+
+function Size({ view }: Props) {
+  return (
+    <Panel title="Size">
+      <Facts
+        facts={[
+          ['Database', view.database === 'sqlite' ? 'SQLite, one file' : 'PostgreSQL'],
+          ['On disk', toBytes(view.total_bytes)],
+          ...(view.database === 'sqlite'
+            ? [['Free inside the file, used again', toBytes(view.free_inside_bytes)] as const]
+            : []),
+          ['Audit rows in the database', toCount(view.audit_rows)],
+        ]}
+      />
+    </Panel>
+  )
+}
+
+function Growth({ view: { bytes_per_day, disk, days_left } }: Props) {
+  return (
+    <Panel title="Growth">
+      <Facts
+        facts={[
+          ['Growth a day', toGrowth(bytes_per_day)],
+          [
+            'Free on the disk',
+            disk
+              ? `${toBytes(disk.free_bytes)} of ${toBytes(disk.size_bytes)}`
+              : 'The disk of PostgreSQL cannot be seen from here',
+          ],
+          [
+            'Disk full',
+            days_left === null ? toNotFull(bytes_per_day, disk) : <Full key="full" days={days_left} />,
+          ],
+        ]}
+      />
+      <p class="dim">The median of the last 30 days.</p>
+    </Panel>
+  )
+}
+
+function toGrowth(bytes: number | null): string {
+  if (bytes === null) return 'Known when two days were measured'
+  return bytes > 0 ? toBytes(bytes) : 'It does not grow'
+}
+
+const toNotFull = (bytes: number | null, disk: StorageView['disk']) =>
+  bytes === null || disk === null ? 'Not known' : 'Not at this rate'
+
+const SOON_DAYS = 30
+const DAY_MS = 86_400_000
+/** Later dates cannot be shown, and mean nothing. */
+const MOST_DAYS = 36_500
+
+function Full({ days }: { readonly days: number }) {
+  if (days > MOST_DAYS) return <span>Not at this rate</span>
+  const date = toDay(new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10))
+  const text = `in ${toCount(days)} days, on ${date}, at this rate`
+  return days < SOON_DAYS ? <Pill tone="bad">{text}</Pill> : <span>{text}</span>
+}
+
+function Archives({ view: { archives } }: Props) {
+  return (
+    <Panel title="Archives of the audit log">
+      {archives.length === 0 ? (
+        <Empty>
+          <p>No audit row was archived. Set TABBAT_AUDIT_KEEP, or run: tabbat audit archive</p>
+        </Empty>
+      ) : (
+        <Table
+          label="Archives of the audit log"
+          rows={archives}
+          keyOf={({ number }) => String(number)}
+          columns={[
+            { title: 'Number', cell: ({ number }) => String(number) },
+            { title: 'Rows', cell: ({ rows }) => toCount(rows), isNumber: true },
+            { title: 'Rows before', cell: ({ before }) => toDay(before.slice(0, 10)) },
+            { title: 'Archived', cell: ({ archived_at }) => <When at={archived_at} /> },
+            { title: 'By', cell: ({ by }) => by },
+            {
+              title: 'Rows in the database',
+              cell: ({ removed }) => (
+                <Pill tone={removed ? 'good' : 'warn'}>{removed ? 'removed' : 'being removed'}</Pill>
+              ),
+            },
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}
+
+/** The newest day first. */
+function History({ view: { history } }: Props) {
+  const rows = history
+    .map(({ day, bytes }, index) => ({ day, bytes, change: bytes - (history[index - 1]?.bytes ?? bytes) }))
+    .toReversed()
+  return (
+    <Panel title="Size by day">
+      <Table
+        label="Size by day"
+        rows={rows}
+        keyOf={({ day }) => day}
+        columns={[
+          { title: 'Day', cell: ({ day }) => toDay(day) },
+          { title: 'Size', cell: ({ bytes }) => toBytes(bytes), isNumber: true },
+          { title: 'Change', cell: ({ change }) => toBytes(change), isNumber: true },
+        ]}
+      />
+    </Panel>
+  )
+}
+
+function Tables({ view: { tables } }: Props) {
+  return (
+    <Panel title="Tables">
+      <Table
+        label="Tables"
+        rows={tables}
+        keyOf={({ table }) => table}
+        columns={[
+          { title: 'Table', cell: ({ table }) => <code>{table}</code> },
+          { title: 'Size', cell: ({ bytes }) => toBytes(bytes), isNumber: true },
+        ]}
+      />
+    </Panel>
+  )
+}
+
+function Kept({ view: { keep } }: Props) {
+  return (
+    <Panel title="How long data is kept">
+      <Table
+        label="How long data is kept"
+        rows={keep}
+        keyOf={({ setting }) => setting}
+        columns={[
+          { title: 'Setting', cell: ({ setting }) => <code>{setting}</code> },
+          { title: 'Value', cell: ({ value }) => value },
+        ]}
+      />
+    </Panel>
+  )
+}
