@@ -1,6 +1,6 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Session } from '../../src/admin/shapes/session.ts'
+import type { Session } from '../../src/admin/sessions.ts'
 import type { Role } from '../../src/contract/role.ts'
 import type { ApiClient } from './api-client.ts'
 

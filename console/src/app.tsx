@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { CurrentSession, Session } from '../../src/admin/shapes/session.ts'
+import type { CurrentSession, Session } from '../../src/admin/sessions.ts'
 import { type ApiError, createApiClient } from './api-client.ts'
 import { AppContext } from './app-context.ts'
 import { lazy } from './components/lazy.tsx'

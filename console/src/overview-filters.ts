@@ -1,4 +1,4 @@
-import type { Overview } from '../../src/admin/shapes/overview.ts'
+import type { Overview } from '../../src/admin/overview-figures.ts'
 
 /** What the overview shows. `from` and `to` are ISO times; with `from`, `range` does not count. */
 export type OverviewFilters = {

@@ -1,4 +1,4 @@
-import type { SourceState } from '../../src/admin/shapes/overview.ts'
+import type { SourceState } from '../../src/admin/source-states.ts'
 import { toNaira, toOperation, toShare, toWords } from './format.ts'
 
 type HealthTone = 'good' | 'warn' | 'bad' | 'dim'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Overview } from '../../src/admin/shapes/overview.ts'
+import type { Overview } from '../../src/admin/overview-figures.ts'
 import { useAppContext } from './app-context.ts'
 import { type OverviewFilters, toOverviewQuery } from './overview-filters.ts'
 import { type Query, useQuery } from './use-query.ts'

@@ -1,14 +1,16 @@
+import type { AccountDeps } from '../accounts/accounts.ts'
 import type { CheckAdminToken } from '../accounts/check-admin-token.ts'
 import type { Context } from '../context/context.ts'
+import type { Actor } from '../contract/role.ts'
 import type { Addresses } from '../http/address.ts'
 import type { App } from '../http/app.ts'
 import type { ArchiveReads } from './archive-reads.ts'
 import type { Authentication } from './authentication.ts'
 import type { ChainChecks } from './chain-check.ts'
-import type { OverviewCache } from './overview-cache.ts'
+import type { Charts } from './charts.ts'
+import type { Overview, OverviewCache } from './overview-figures.ts'
 import type { RecordCounter } from './record-counter.ts'
 import type { Searches } from './searches.ts'
-import type { Charts, Overview } from './shapes/overview.ts'
 
 /** What the routes of the admin API need. */
 export type AdminDeps = {
@@ -27,3 +29,10 @@ export type AdminDeps = {
   readonly archives: ArchiveReads
   readonly searches: Searches
 }
+
+/** What a change of accounts needs, made by the signed-in account. */
+export const toAccountDeps = ({ context }: AdminDeps, { name }: Actor): AccountDeps => ({
+  store: context.store,
+  audit: context.audit,
+  by: name,
+})

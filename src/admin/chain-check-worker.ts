@@ -4,7 +4,7 @@ import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-fil
 import { verifyStore } from '../audit/verify-store.ts'
 import { UserError } from '../errors.ts'
 import { openStore } from '../store/store.ts'
-import { type CheckInput, type CheckMessage, UPLOADED } from './check-message.ts'
+import { type CheckInput, type CheckMessage, UPLOADED } from './chain-check.ts'
 
 const { store: options, publicKey, folder, uploaded, archiveDir } = workerData as CheckInput
 

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -7,11 +8,31 @@ import { findPlace } from '../audit/checkpoint-place.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
 import { type ComparedFile, toVerdictText } from '../audit/verdict-text.ts'
+import type { Verdict } from '../audit/verify-audit-log.ts'
 import type { Context } from '../context/context.ts'
 import type { Actor } from '../contract/role.ts'
+import { type Static, Type } from '../contract/schema.ts'
 import { UserError } from '../errors.ts'
-import { type CheckInput, type CheckMessage, UPLOADED } from './check-message.ts'
-import type { ChainCheck } from './shapes/audit.ts'
+import type { StoreOptions } from '../store/store.ts'
+import { Time } from './fields.ts'
+
+/** The verification of the log that is running, or the last one. */
+export const ChainCheck = Type.Object({
+  state: Type.Enum(['none', 'running', 'sound', 'faulty', 'failed'] as const),
+  rows: Type.Integer(),
+  total: Type.Integer(),
+  chains: Type.Integer(),
+  checkpoints: Type.Integer(),
+  unsigned: Type.Integer(),
+  seconds: Type.Number(),
+  started_at: Type.Nullable(Time),
+  started_by: Type.Nullable(Type.String()),
+  /** The result, what was compared, and what this cannot detect: the text of "tabbat audit verify". */
+  headline: Type.Nullable(Type.String()),
+  compared: Type.Array(Type.String()),
+  limits: Type.Array(Type.String()),
+})
+export type ChainCheck = Static<typeof ChainCheck>
 
 /** Verifies the whole audit log in a worker thread, one run at a time. */
 export type ChainChecks = {
@@ -139,3 +160,24 @@ function toResult(
   const text = { headline, compared: [...compared], limits: [...limits] }
   return { state: sound ? 'sound' : 'faulty', rows, chains, checkpoints, unsigned, ...text }
 }
+
+/** The input of the worker thread that verifies the audit log. */
+export type CheckInput = {
+  readonly store: StoreOptions
+  readonly publicKey: KeyObject
+  /** The folder of checkpoints.log. */
+  readonly folder: string
+  /** An uploaded file, which is compared instead. */
+  readonly uploaded: string | undefined
+  /** The folder of archives. */
+  readonly archiveDir: string | undefined
+}
+
+/** A message of the worker thread: progress, then a result. */
+export type CheckMessage =
+  | { readonly rows: number; readonly total: number }
+  | { readonly verdict: Verdict }
+  | { readonly problem: string }
+
+/** How the result names an uploaded file: its name is the user's own matter. */
+export const UPLOADED = 'the uploaded file'

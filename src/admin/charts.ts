@@ -1,11 +1,48 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
+import { type Static, Type } from '../contract/schema.ts'
 import { type Period, toStepSeconds, toSteps } from '../statistics/steps.ts'
 import type { SourceCallStep } from '../store/source-call-table.ts'
 import { type KeyStep, MOST_KEY_STEPS } from '../store/statistics-table.ts'
-import { nameKeys, toLatency } from './overview.ts'
-import { type OverviewQuery, readPeriod, toStretch } from './overview-period.ts'
-import type { Charts } from './shapes/overview.ts'
+import { Time } from './fields.ts'
+import {
+  Latency,
+  nameKeys,
+  type OverviewQuery,
+  readPeriod,
+  toLatency,
+  toStretch,
+} from './overview-figures.ts'
+
+/** Vendors and keys over the same steps as the overview. */
+export const Charts = Type.Object({
+  /** The start of each step, oldest first. */
+  steps: Type.Array(Time),
+  step_seconds: Type.Integer(),
+  /** The busiest keys. */
+  keys: Type.Array(
+    Type.Object({ id: Type.String(), name: Type.String(), steps: Type.Array(Type.Integer()) }),
+  ),
+  /** Calls of all nodes; live traffic only, since test keys reach no vendor. */
+  vendors: Type.Array(
+    Type.Object({
+      source: Type.String(),
+      calls: Type.Integer(),
+      errors: Type.Integer(),
+      kobo: Type.Integer(),
+      latency: Latency,
+      steps: Type.Array(
+        Type.Object({
+          calls: Type.Integer(),
+          errors: Type.Integer(),
+          kobo: Type.Integer(),
+          p95_ms: Type.Nullable(Type.Number()),
+        }),
+      ),
+    }),
+  ),
+})
+export type Charts = Static<typeof Charts>
 
 /** Vendors and keys over the steps of the overview. */
 export async function toCharts(context: Context, query: OverviewQuery): Promise<Charts> {

@@ -1,34 +1,32 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { isIPv6 } from 'node:net'
 import { createCheckAdminToken } from '../accounts/check-admin-token.ts'
+import type { Config } from '../config/config.ts'
 import type { Context } from '../context/context.ts'
-import { AppError } from '../errors.ts'
+import { ADMIN_ERRORS, AdminError } from '../contract/admin-error.ts'
+import { AppError, UserError } from '../errors.ts'
 import { createAccessLog } from '../http/access-log.ts'
-import { createAddresses } from '../http/address.ts'
+import { type Addresses, createAddresses } from '../http/address.ts'
 import { type App, createApp } from '../http/app.ts'
 import { readJsonBody } from '../http/body.ts'
 import { toConnectionLimits } from '../http/connection-limits.ts'
 import { createToErrorReply } from '../http/error-reply.ts'
-import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'
+import { type Exchange, type Reply, toJsonReply, toTextReply } from '../http/exchange.ts'
 import { addHealth } from '../http/health.ts'
 import type { AdminDeps } from './admin-deps.ts'
-import { createToAdminErrorReply } from './admin-error-reply.ts'
 import { createArchiveReads } from './archive-reads.ts'
 import { createAuthentication } from './authentication.ts'
 import { authorize, isAllowed } from './authorize.ts'
 import { createChainChecks } from './chain-check.ts'
 import { toCharts } from './charts.ts'
-import { createHostCheck } from './host-check.ts'
-import { addMetrics } from './metrics-route.ts'
-import { createOidcClient } from './oidc-client.ts'
 import { addDocument } from './openapi.ts'
-import { toOverview } from './overview.ts'
-import { createOverviewCache } from './overview-cache.ts'
+import { createOverviewCache, toOverview } from './overview-figures.ts'
 import { addPage } from './page.ts'
 import { createRecordCounter } from './record-counter.ts'
 import { type AdminRoute, changesAccess, WithHeaders } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
 import { createSearches, createSearchLimit } from './searches.ts'
-import { addSso } from './sso.ts'
-import { toSsoOptions } from './sso-options.ts'
+import { addSso, createOidcClient, toSsoOptions } from './sso.ts'
 import { createStreamLimit } from './stream-limit.ts'
 import { createAdminValidate } from './validate.ts'
 
@@ -138,4 +136,112 @@ function toReply({ stream }: AdminRoute, answer: unknown): Reply {
   const all = [...HEADERS, ...headers]
   if (stream === undefined) return toJsonReply(body as object, 200, all)
   return { status: 200, headers: ['content-type', stream, ...all], body: body as AsyncIterable<string> }
+}
+
+/** Metrics for Prometheus: without an account, with a token if TABBAT_METRICS_TOKEN is set. */
+function addMetrics(app: App, { metrics, config }: Pick<Context, 'metrics' | 'config'>): void {
+  const isAllowed = createTokenCheck(config.metricsToken)
+  // Requests that arrive while the text is made share it: the listener may need no key.
+  let printing: Promise<Buffer> | undefined
+  const print = async () => {
+    try {
+      return Buffer.from(await metrics.print())
+    } finally {
+      printing = undefined
+    }
+  }
+  app.route({
+    methods: ['GET'],
+    path: '/metrics',
+    operation: 'metrics',
+    answer: async ({ headers }) => {
+      if (!isAllowed(headers.authorization ?? ''))
+        throw new AdminError('wrong_token', { headers: ['www-authenticate', 'Bearer'] })
+      printing ??= print()
+      return toTextReply('text/plain; version=0.0.4; charset=utf-8', await printing)
+    },
+  })
+}
+
+/** Compares hashes, so that the time shows neither the length nor the position of a difference. */
+function createTokenCheck(token: string | undefined): (authorization: string) => boolean {
+  if (token === undefined) return () => true
+  const expected = hash('sha256', token, 'buffer')
+  return (authorization) =>
+    timingSafeEqual(hash('sha256', authorization.replace(/^bearer +/i, ''), 'buffer'), expected)
+}
+
+/** A listener for Prometheus on another machine, without the console. Any Host is accepted: there are no sessions. */
+export function buildMetricsServer(context: Context): App {
+  const { log, audit, lifecycle, config, certificate } = context
+  const accessLog = createAccessLog(context, 'admin')
+  const app = createApp(
+    {
+      authorize: (exchange, { operation }) => {
+        exchange.operation = operation
+        return undefined
+      },
+      toErrorReply: createToAdminErrorReply(createToErrorReply(log, audit.reportFailure.bind(audit))),
+      onClose: accessLog.finish,
+      onBrokenRequest: accessLog.countBroken,
+      isStopping: () => lifecycle.stopping,
+    },
+    toConnectionLimits(config, 'metrics'),
+    certificate && { certificate, asksCaller: false },
+  )
+  addMetrics(app, context)
+  return app
+}
+
+/** Turns errors of the admin API into responses. All others go to the error handler of the public API. */
+const createToAdminErrorReply =
+  (fail: (exchange: Exchange, thrown: unknown) => Reply) =>
+  (exchange: Exchange, thrown: unknown): Reply => {
+    const error = toAdminError(thrown)
+    if (!error) return fail(exchange, thrown)
+    exchange.outcome = error.code
+    const { code, message, headers } = error
+    const body = { success: false, code, message, retryable: false, request_id: exchange.id }
+    return toJsonReply(body, ADMIN_ERRORS[code].status, [...headers, 'cache-control', 'no-store'])
+  }
+
+/** The message of a `UserError` is written for users, so the page shows it. */
+function toAdminError(thrown: unknown): AdminError | undefined {
+  if (thrown instanceof AdminError) return thrown
+  if (thrown instanceof UserError) return new AdminError('refused', { message: thrown.message })
+  if (!(thrown instanceof AppError)) return undefined
+  if (thrown.code === 'unauthenticated') return new AdminError('signed_out')
+  // The rest of the body is not read, so the connection cannot be reused.
+  if (thrown.code === 'body_too_large')
+    return new AdminError('body_too_large', { headers: ['connection', 'close'] })
+  return undefined
+}
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
+
+/**
+ * Refuses requests for an unknown host name. Another site can point its own name at this server (DNS rebinding), and the
+ * browser then treats both as one site. Any port is accepted, because a forwarded port differs.
+ */
+function createHostCheck(
+  { adminHost, adminNames = [] }: Pick<Config, 'adminHost' | 'adminNames'>,
+  { hostOf }: Addresses,
+): (exchange: Exchange) => void {
+  const known = new Set([...LOOPBACK, toHostText(adminHost), ...adminNames])
+  const isKnown = (host: string, exchange: Exchange) => {
+    const name = host.toLowerCase().replace(/:\d{1,5}$/, '')
+    // An IP address cannot be rebound: the browser was told to connect to it.
+    return known.has(name) || (name !== '' && name === toHostText(exchange.raw.socket.localAddress ?? ''))
+  }
+  return (exchange) => {
+    const { host = '' } = exchange.headers
+    if (!isKnown(host, exchange) || !isKnown(hostOf(exchange), exchange))
+      throw new AdminError('unknown_host', { headers: ['connection', 'close'] })
+  }
+}
+
+/** An address in the spelling of a Host header. */
+function toHostText(address: string): string {
+  const plain = address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
+  return isIPv6(plain) ? `[${plain}]` : plain
 }

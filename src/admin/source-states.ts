@@ -1,7 +1,36 @@
 import type { Context } from '../context/context.ts'
 import { readSourceReports } from '../context/source-control.ts'
+import { type Static, Type } from '../contract/schema.ts'
+import { SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
 import type { SourceReport } from '../sources/status-report.ts'
-import type { SourceState } from './shapes/overview.ts'
+import { Operation } from './fields.ts'
+
+export const SourceState = Type.Object({
+  source: Type.String(),
+  operation: Operation,
+  node: Type.Nullable(Type.String()),
+  /** closed, half_open, open, disabled, not_running, or the outcome of the last catalogue sync. */
+  state: Type.String(),
+  disabled: Type.Boolean(),
+  calls: Type.Nullable(Type.Integer()),
+  /** In the last five minutes, like the error rate and the latencies. */
+  recent_calls: Type.Nullable(Type.Integer()),
+  error_rate: Type.Nullable(Type.Number()),
+  p50_ms: Type.Nullable(Type.Number()),
+  p95_ms: Type.Nullable(Type.Number()),
+  p99_ms: Type.Nullable(Type.Number()),
+  last_success_at: Type.Nullable(Type.String()),
+  calls_today: Type.Integer(),
+  spent_kobo_today: Type.Integer(),
+  cap_kobo: Type.Nullable(Type.Integer()),
+  /** The rest of the daily cap is less than one call: the source is not called until midnight in Lagos. */
+  is_capped: Type.Boolean(),
+  /** Callers get no answers from it: what alerts and "tabbat doctor" judge by. Also between two probes of a half-open breaker. */
+  is_down: Type.Boolean(),
+  /** Problems that the operator must solve. */
+  warnings: Type.Array(Type.Enum(SOURCE_WARNINGS)),
+})
+export type SourceState = Static<typeof SourceState>
 
 /** The state of every source, as the console shows it. */
 export async function readSourceStates({

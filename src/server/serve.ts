@@ -58,7 +58,7 @@ async function openAdmin(context: Context, api: App): Promise<App | undefined> {
 async function openMetrics(context: Context): Promise<App | undefined> {
   const { metricsHost, metricsPort } = context.config
   if (metricsPort === 'off') return undefined
-  const { buildMetricsServer } = await import('../admin/metrics-server.ts')
+  const { buildMetricsServer } = await import('../admin/server.ts')
   const metrics = buildMetricsServer(context)
   await listen(metrics, metricsHost, metricsPort, 'TABBAT_METRICS_PORT')
   return metrics

@@ -13,9 +13,12 @@ type LogDestination = {
 export const openLogDestination = (to: string | number): LogDestination =>
   typeof to === 'string' ? openFile(to) : openDescriptor(to)
 
+// Node and the bundler of the console see the types of this CommonJS package differently.
+const { SonicBoom } = sonicBoom as unknown as typeof import('sonic-boom')
+
 /** sonic-boom writes all bytes to a slow pipe, too, where `fs.writeSync` fails with EAGAIN. */
 function openDescriptor(fd: number): LogDestination {
-  const destination = new sonicBoom.SonicBoom({ fd, sync: true })
+  const destination = new SonicBoom({ fd, sync: true })
   let isClosed = false
   destination.on('error', (error: NodeJS.ErrnoException) => {
     // The reader of the log has closed the pipe. The server goes on without a log.

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Charts, Overview } from '../../src/admin/shapes/overview.ts'
+import type { Charts } from '../../src/admin/charts.ts'
+import type { Overview } from '../../src/admin/overview-figures.ts'
 import { HOUR_MS } from '../../src/contract/time.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { dojah } from '../../src/simulator/dojah.ts'

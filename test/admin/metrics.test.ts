@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildMetricsServer } from '../../src/admin/metrics-server.ts'
+import { buildMetricsServer } from '../../src/admin/server.ts'
 import type { App } from '../../src/http/app.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { createCertificate, writeCertificate } from '../certificate.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inviteAccount } from '../../src/accounts/accounts.ts'
-import type { OpenSession } from '../../src/admin/shapes/session.ts'
+import type { OpenSession } from '../../src/admin/sessions.ts'
 import { openTestConsole, type TestConsole, toCookie } from './test-console.ts'
 
 const PASSWORD = 'a well-kept secret'

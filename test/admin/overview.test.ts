@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { toOverview } from '../../src/admin/overview.ts'
-import { createOverviewCache } from '../../src/admin/overview-cache.ts'
+import { createOverviewCache, toOverview } from '../../src/admin/overview-figures.ts'
 import type { Context } from '../../src/context/context.ts'
 import type { Store } from '../../src/store/store.ts'
 import { openTestApp, PHONE, type TestApp } from '../app.ts'

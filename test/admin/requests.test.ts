@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { RequestList, RequestRates, RequestView } from '../../src/admin/shapes/requests.ts'
+import type { RequestList, RequestRates, RequestView } from '../../src/admin/requests.ts'
 import { bearer, PHONE } from '../app.ts'
 import { openTestConsole, type TestConsole } from './test-console.ts'
 

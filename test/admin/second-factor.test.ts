@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inviteAccount, resetAccount } from '../../src/accounts/accounts.ts'
 import { toCode, toStep } from '../../src/accounts/totp.ts'
-import type { Session } from '../../src/admin/shapes/session.ts'
+import type { Session } from '../../src/admin/sessions.ts'
 import type { Role } from '../../src/contract/role.ts'
 import { fromBase32 } from './base32.ts'
 import { openTestConsole, type TestConsole, type TestResponse, toCookie } from './test-console.ts'

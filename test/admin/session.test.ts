@@ -4,7 +4,7 @@ import { createSessions, forgetSessions } from '../../src/accounts/sessions.ts'
 import { toTokenId } from '../../src/accounts/token.ts'
 import { createAuthentication } from '../../src/admin/authentication.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
-import type { Session } from '../../src/admin/shapes/session.ts'
+import type { Session } from '../../src/admin/sessions.ts'
 import type { App } from '../../src/http/app.ts'
 import { openTestConsole, send, type TestConsole, toCookie } from './test-console.ts'
 

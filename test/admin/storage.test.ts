@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { StorageView } from '../../src/admin/shapes/storage.ts'
+import type { StorageView } from '../../src/admin/settings.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { openTestConsole } from './test-console.ts'
 

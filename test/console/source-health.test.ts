@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { findProblems, findWorstNodes, toHealth, toSpends } from '../../console/src/source-health.ts'
-import type { SourceState } from '../../src/admin/shapes/overview.ts'
+import type { SourceState } from '../../src/admin/source-states.ts'
 
 const HEALTHY: SourceState = {
   source: 'dojah',

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createOidcClient, type OidcClient } from '../../src/admin/oidc-client.ts'
+import { createOidcClient, type OidcClient } from '../../src/admin/sso.ts'
 
 const CLIENT = 'tabbat'
 const SECRET = 'a-secret-of-the-client-that-is-long-enough'

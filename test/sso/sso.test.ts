@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inviteAccount, resetAccount } from '../../src/accounts/accounts.ts'
-import type { Session } from '../../src/admin/shapes/session.ts'
+import type { Session } from '../../src/admin/sessions.ts'
 import { openTestConsole, type TestConsole } from '../admin/test-console.ts'
 import { type OidcProvider, startProvider } from './provider.ts'
 import { createUserAgent, signInAtProvider, type UserAgent } from './user-agent.ts'

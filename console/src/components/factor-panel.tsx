@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Passkey } from '../../../src/admin/shapes/passkeys.ts'
-import type { FactorList, RecoveryCodes } from '../../../src/admin/shapes/second-factors.ts'
+import type { FactorList, Passkey, RecoveryCodes } from '../../../src/admin/second-factors.ts'
 import { useAppContext } from '../app-context.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'

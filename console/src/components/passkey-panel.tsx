@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Passkey } from '../../../src/admin/shapes/passkeys.ts'
-import type { RecoveryCodes } from '../../../src/admin/shapes/second-factors.ts'
+import type { Passkey, RecoveryCodes } from '../../../src/admin/second-factors.ts'
 import { useAppContext } from '../app-context.ts'
 import { createPasskey, hasPasskeys } from '../passkey.ts'
 import { useMutation } from '../use-mutation.ts'

@@ -1,4 +1,4 @@
-import type { RequestView } from '../../../src/admin/shapes/requests.ts'
+import type { RequestView } from '../../../src/admin/requests.ts'
 import { toMs, toOperation, toWords } from '../format.ts'
 import { Pill, type Tone } from './pill.tsx'
 import { Table } from './table.tsx'

@@ -1,4 +1,4 @@
-import type { OpenSession, OpenSessions } from '../../../src/admin/shapes/session.ts'
+import type { OpenSession, OpenSessions } from '../../../src/admin/sessions.ts'
 import type { Static } from '../../../src/contract/schema.ts'
 import { useAppContext } from '../app-context.ts'
 import { useMutation } from '../use-mutation.ts'

@@ -1,4 +1,4 @@
-import type { SourceState } from '../../../src/admin/shapes/overview.ts'
+import type { SourceState } from '../../../src/admin/source-states.ts'
 import { toCount, toMs, toNaira, toOperation } from '../format.ts'
 import {
   findWorstNodes,

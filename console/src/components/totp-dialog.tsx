@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { RecoveryCodes, TotpSetup } from '../../../src/admin/shapes/second-factors.ts'
+import type { RecoveryCodes, TotpSetup } from '../../../src/admin/second-factors.ts'
 import { useAppContext } from '../app-context.ts'
 import { useMutation } from '../use-mutation.ts'
 import { CodeBlock } from './copy.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Keys } from '../../../src/admin/shapes/keys.ts'
+import type { Keys } from '../../../src/admin/keys.ts'
 import { useAppContext } from '../app-context.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { TextField } from '../components/field.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { CurrentSession } from '../../../../src/admin/shapes/session.ts'
+import type { CurrentSession } from '../../../../src/admin/sessions.ts'
 import { rethrowPasswordError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Account, OneTimeLink } from '../../../../src/admin/shapes/session.ts'
+import type { Account, OneTimeLink } from '../../../../src/admin/accounts.ts'
 import type { Role } from '../../../../src/contract/role.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext } from '../../app-context.ts'

@@ -1,9 +1,5 @@
 import { useState } from 'preact/hooks'
-import type {
-  Account,
-  Accounts as AccountsShape,
-  OpenInvitations,
-} from '../../../../src/admin/shapes/session.ts'
+import type { Account, Accounts as AccountsShape, OpenInvitations } from '../../../../src/admin/accounts.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Panel } from '../../components/panel.tsx'

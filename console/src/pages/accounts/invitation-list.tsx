@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { OpenInvitation } from '../../../../src/admin/shapes/session.ts'
+import type { OpenInvitation } from '../../../../src/admin/accounts.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { Pill } from '../../components/pill.tsx'

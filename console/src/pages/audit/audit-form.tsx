@@ -1,5 +1,5 @@
 import { useEffect, useId, useState } from 'preact/hooks'
-import type { AuditOptions } from '../../../../src/admin/shapes/audit.ts'
+import type { AuditOptions } from '../../../../src/admin/audit.ts'
 import type { ApiError } from '../../api-client.ts'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'

@@ -1,4 +1,4 @@
-import type { AuditRowView, VerificationView } from '../../../../src/admin/shapes/audit.ts'
+import type { AuditRowView, VerificationView } from '../../../../src/admin/audit.ts'
 import { Pill, toOutcomeTone } from '../../components/pill.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'

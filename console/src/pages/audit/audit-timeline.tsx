@@ -1,5 +1,5 @@
 import { Fragment } from 'preact'
-import type { AuditRowView, AuditTimeline } from '../../../../src/admin/shapes/audit.ts'
+import type { AuditRowView, AuditTimeline } from '../../../../src/admin/audit.ts'
 import { CopyButton } from '../../components/copy.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Panel } from '../../components/panel.tsx'

@@ -3,7 +3,7 @@ import type {
   AuditOptions,
   AuditSearchResult,
   VerificationSearchResult,
-} from '../../../../src/admin/shapes/audit.ts'
+} from '../../../../src/admin/audit.ts'
 import { useHasRole } from '../../app-context.ts'
 import { Segments } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'

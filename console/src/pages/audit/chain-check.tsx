@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { ChainCheck } from '../../../../src/admin/shapes/audit.ts'
+import type { ChainCheck } from '../../../../src/admin/chain-check.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { FileField } from '../../components/file-field.tsx'

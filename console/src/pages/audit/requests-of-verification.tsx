@@ -1,4 +1,4 @@
-import type { RequestsOfVerification } from '../../../../src/admin/shapes/requests.ts'
+import type { RequestsOfVerification } from '../../../../src/admin/requests.ts'
 import { StatusPill } from '../../components/request-rows.tsx'
 import { When } from '../../components/when.tsx'
 import { useQuery } from '../../use-query.ts'

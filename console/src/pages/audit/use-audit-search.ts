@@ -1,9 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import type {
-  AuditSearch,
-  AuditSearchResult,
-  VerificationSearchResult,
-} from '../../../../src/admin/shapes/audit.ts'
+import type { AuditSearch, AuditSearchResult, VerificationSearchResult } from '../../../../src/admin/audit.ts'
 import type { ApiError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
 import type { AuditFilters, AuditView } from './audit-filters.ts'

@@ -1,4 +1,4 @@
-import type { ListedBatch } from '../../../../src/admin/shapes/batches.ts'
+import type { ListedBatch } from '../../../../src/admin/batches.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Confirm, FormDialog } from '../../components/dialog.tsx'
 import { saveFile } from '../../save-file.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { UploadResult } from '../../../../src/admin/shapes/batches.ts'
+import type { UploadResult } from '../../../../src/admin/batches.ts'
 import { ApiError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'

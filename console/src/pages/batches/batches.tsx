@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { BatchList, ListedBatch } from '../../../../src/admin/shapes/batches.ts'
+import type { BatchList, ListedBatch } from '../../../../src/admin/batches.ts'
 import { useHasRole } from '../../app-context.ts'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, type Tone } from '../../components/pill.tsx'

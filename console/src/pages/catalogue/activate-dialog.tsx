@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { CatalogueOutcome } from '../../../../src/admin/shapes/catalogue.ts'
+import type { CatalogueOutcome } from '../../../../src/admin/catalogue.ts'
 import { Dialog, SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { useMutation } from '../../use-mutation.ts'

@@ -1,5 +1,5 @@
 import { useEffect, useId, useState } from 'preact/hooks'
-import type { CatalogueOutcome } from '../../../../src/admin/shapes/catalogue.ts'
+import type { CatalogueOutcome } from '../../../../src/admin/catalogue.ts'
 import { ApiError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Dialog, SubmitButton } from '../../components/dialog.tsx'

@@ -1,4 +1,4 @@
-import type { CatalogueChange } from '../../../../src/admin/shapes/catalogue.ts'
+import type { CatalogueChange } from '../../../../src/admin/catalogue.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { Pill, type Tone } from '../../components/pill.tsx'
 import { Table } from '../../components/table.tsx'

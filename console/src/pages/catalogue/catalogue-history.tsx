@@ -3,7 +3,7 @@ import type {
   CatalogueOutcome,
   CatalogueView,
   CatalogueDiff as DiffShape,
-} from '../../../../src/admin/shapes/catalogue.ts'
+} from '../../../../src/admin/catalogue.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { Confirm } from '../../components/dialog.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { CatalogueView } from '../../../../src/admin/shapes/catalogue.ts'
+import type { CatalogueView } from '../../../../src/admin/catalogue.ts'
 import { useHasRole } from '../../app-context.ts'
 import { TextField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'

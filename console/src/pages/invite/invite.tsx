@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Invitation, Session } from '../../../../src/admin/shapes/session.ts'
+import type { Invitation, Session } from '../../../../src/admin/sessions.ts'
 import { type ApiClient, ApiError } from '../../api-client.ts'
 import { useCode } from '../../components/code-field.tsx'
 import { SubmitButton } from '../../components/dialog.tsx'

@@ -1,4 +1,4 @@
-import type { Keys, KeyWithUsage } from '../../../../src/admin/shapes/keys.ts'
+import type { Keys, KeyWithUsage } from '../../../../src/admin/keys.ts'
 import { useAppContext } from '../../app-context.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { type KeyDraft, toChangeRequest, toDraft } from './key-draft.ts'

@@ -1,4 +1,4 @@
-import type { CreatedKey, Keys } from '../../../../src/admin/shapes/keys.ts'
+import type { CreatedKey, Keys } from '../../../../src/admin/keys.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Segments } from '../../components/field.tsx'
 import { useMutation } from '../../use-mutation.ts'

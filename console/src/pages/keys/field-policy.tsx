@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { FieldGroup, Preview as PreviewShape } from '../../../../src/admin/shapes/keys.ts'
+import type { FieldGroup, Preview as PreviewShape } from '../../../../src/admin/keys.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import type { ApiError } from '../../api-client.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'

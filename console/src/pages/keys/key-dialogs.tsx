@@ -1,4 +1,4 @@
-import type { CreatedKey, KeyWithUsage } from '../../../../src/admin/shapes/keys.ts'
+import type { CreatedKey, KeyWithUsage } from '../../../../src/admin/keys.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'

@@ -1,9 +1,4 @@
-import type {
-  ChangeKeyRequest,
-  CreateKeyRequest,
-  Keys,
-  KeyWithUsage,
-} from '../../../../src/admin/shapes/keys.ts'
+import type { ChangeKeyRequest, CreateKeyRequest, Keys, KeyWithUsage } from '../../../../src/admin/keys.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { toList } from '../../components/access-fields.tsx'
 import type { Policy } from './field-policy.tsx'

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Keys } from '../../../../src/admin/shapes/keys.ts'
+import type { Keys } from '../../../../src/admin/keys.ts'
 import { AddressesField, NameField } from '../../components/access-fields.tsx'
 import { Choices } from '../../components/choices.tsx'
 import { FormDialog } from '../../components/dialog.tsx'

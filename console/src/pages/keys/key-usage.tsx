@@ -1,4 +1,4 @@
-import type { KeyUsageReport } from '../../../../src/admin/shapes/key-usage.ts'
+import type { KeyUsageReport } from '../../../../src/admin/key-usage.ts'
 import { SelectField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { CreatedKey, Keys as KeysShape, KeyWithUsage } from '../../../../src/admin/shapes/keys.ts'
+import type { CreatedKey, Keys as KeysShape, KeyWithUsage } from '../../../../src/admin/keys.ts'
 import { useHasRole } from '../../app-context.ts'
 import { Segments, TextField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'

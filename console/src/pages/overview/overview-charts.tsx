@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Charts, Overview } from '../../../../src/admin/shapes/overview.ts'
+import type { Charts } from '../../../../src/admin/charts.ts'
+import type { Overview } from '../../../../src/admin/overview-figures.ts'
 import { Segments } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'

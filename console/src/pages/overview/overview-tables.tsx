@@ -1,4 +1,4 @@
-import type { Overview as OverviewShape } from '../../../../src/admin/shapes/overview.ts'
+import type { Overview as OverviewShape } from '../../../../src/admin/overview-figures.ts'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, toOutcomeTone } from '../../components/pill.tsx'
 import { Empty } from '../../components/query-result.tsx'

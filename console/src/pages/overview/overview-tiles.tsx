@@ -1,4 +1,4 @@
-import type { Overview } from '../../../../src/admin/shapes/overview.ts'
+import type { Overview } from '../../../../src/admin/overview-figures.ts'
 import { toCount, toMs, toNaira, toPercent, toSigned } from '../../format.ts'
 import { toSpends } from '../../source-health.ts'
 

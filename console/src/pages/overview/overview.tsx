@@ -1,4 +1,4 @@
-import type { Overview as OverviewShape } from '../../../../src/admin/shapes/overview.ts'
+import type { Overview as OverviewShape } from '../../../../src/admin/overview-figures.ts'
 import { Segments } from '../../components/field.tsx'
 import { LiveState } from '../../components/live-state.tsx'
 import { Panel } from '../../components/panel.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { ErasedPerson } from '../../../../src/admin/shapes/people.ts'
+import type { ErasedPerson } from '../../../../src/admin/people.ts'
 import type { PersonReport } from '../../../../src/contract/person-report.ts'
 import { toReportCsv } from '../../../../src/people/report-csv.ts'
 import { toReportPage } from '../../../../src/people/report-page.ts'

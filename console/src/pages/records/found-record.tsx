@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { RecordView } from '../../../../src/admin/shapes/records.ts'
+import type { RecordView } from '../../../../src/admin/records.ts'
 import { useHasRole } from '../../app-context.ts'
 import { Facts } from '../../components/facts.tsx'
 import { PersonDialog } from '../../components/person-dialog.tsx'

@@ -1,5 +1,5 @@
 import { useCallback, useState } from 'preact/hooks'
-import type { RecordCounts, RecordView } from '../../../../src/admin/shapes/records.ts'
+import type { RecordCounts, RecordView } from '../../../../src/admin/records.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'

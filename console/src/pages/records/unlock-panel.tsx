@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Unlocked } from '../../../../src/admin/shapes/attempts.ts'
+import type { Unlocked } from '../../../../src/admin/records.ts'
 import { useAppContext } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'

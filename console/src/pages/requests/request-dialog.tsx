@@ -1,4 +1,4 @@
-import type { RequestView } from '../../../../src/admin/shapes/requests.ts'
+import type { RequestView } from '../../../../src/admin/requests.ts'
 import { CodeBlock, CopyButton } from '../../components/copy.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'

@@ -1,4 +1,4 @@
-import type { RequestRates } from '../../../../src/admin/shapes/requests.ts'
+import type { RequestRates } from '../../../../src/admin/requests.ts'
 import { Segments } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { RequestList, RequestView } from '../../../../src/admin/shapes/requests.ts'
+import type { RequestList, RequestView } from '../../../../src/admin/requests.ts'
 import { Checkbox } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Empty, LoadError, Loading } from '../../components/query-result.tsx'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { RequestView } from '../../../../src/admin/shapes/requests.ts'
+import type { RequestView } from '../../../../src/admin/requests.ts'
 import { useAppContext } from '../../app-context.ts'
 
 type RequestEvents = {

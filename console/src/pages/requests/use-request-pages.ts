@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import type { RequestList } from '../../../../src/admin/shapes/requests.ts'
+import type { RequestList } from '../../../../src/admin/requests.ts'
 import type { ApiError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
 

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { NodesView } from '../../../../src/admin/shapes/nodes.ts'
-import type { SettingsView } from '../../../../src/admin/shapes/settings.ts'
+import type { NodesView, SettingsView } from '../../../../src/admin/settings.ts'
 import { Facts } from '../../components/facts.tsx'
 import { Segments, TextField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'

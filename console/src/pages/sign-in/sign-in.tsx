@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { CurrentSession, Session } from '../../../../src/admin/shapes/session.ts'
+import type { CurrentSession, Session } from '../../../../src/admin/sessions.ts'
 import type { ApiClient } from '../../api-client.ts'
 import { useCode } from '../../components/code-field.tsx'
 import { SubmitButton } from '../../components/dialog.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { SourceList } from '../../../../src/admin/shapes/sources.ts'
+import type { SourceList } from '../../../../src/admin/sources.ts'
 import { useAppContext } from '../../app-context.ts'
 import { FormDialog } from '../../components/dialog.tsx'
 import { useMutation } from '../../use-mutation.ts'

@@ -1,4 +1,4 @@
-import type { SourceChecked, SourceList } from '../../../../src/admin/shapes/sources.ts'
+import type { SourceChecked, SourceList } from '../../../../src/admin/sources.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Confirm, Dialog } from '../../components/dialog.tsx'

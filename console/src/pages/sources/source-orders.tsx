@@ -1,4 +1,4 @@
-import type { SourceList } from '../../../../src/admin/shapes/sources.ts'
+import type { SourceList } from '../../../../src/admin/sources.ts'
 import { useHasRole } from '../../app-context.ts'
 import { Panel } from '../../components/panel.tsx'
 import { Empty } from '../../components/query-result.tsx'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { SourceList } from '../../../../src/admin/shapes/sources.ts'
+import type { SourceList } from '../../../../src/admin/sources.ts'
 import { useHasRole } from '../../app-context.ts'
 import { LiveState } from '../../components/live-state.tsx'
 import { Panel } from '../../components/panel.tsx'

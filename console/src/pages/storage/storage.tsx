@@ -1,4 +1,4 @@
-import type { StorageView } from '../../../../src/admin/shapes/storage.ts'
+import type { StorageView } from '../../../../src/admin/settings.ts'
 import { Facts } from '../../components/facts.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { AdminToken, CreatedToken, CreateTokenRequest } from '../../../../src/admin/shapes/tokens.ts'
+import type { AdminToken, CreatedToken, CreateTokenRequest } from '../../../../src/admin/tokens.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { rethrowPasswordError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { AdminToken, AdminTokens, CreatedToken } from '../../../../src/admin/shapes/tokens.ts'
+import type { AdminToken, AdminTokens, CreatedToken } from '../../../../src/admin/tokens.ts'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'

@@ -1,4 +1,4 @@
-import type { TryForm } from '../../../../src/admin/shapes/try.ts'
+import type { TryForm } from '../../../../src/admin/try.ts'
 
 /** A call to show as code. Without a public key, the examples read the key from the environment. */
 export type Call = {

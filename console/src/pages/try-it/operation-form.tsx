@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
-import type { TryForm, TryForms, TryResult } from '../../../../src/admin/shapes/try.ts'
+import type { TryForm, TryForms, TryResult } from '../../../../src/admin/try.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'

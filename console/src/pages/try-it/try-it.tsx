@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { TryForms } from '../../../../src/admin/shapes/try.ts'
+import type { TryForms } from '../../../../src/admin/try.ts'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { toOperation } from '../../format.ts'
 import { useQuery } from '../../use-query.ts'

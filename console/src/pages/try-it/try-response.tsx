@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { TryResult } from '../../../../src/admin/shapes/try.ts'
+import type { TryResult } from '../../../../src/admin/try.ts'
 import { CodeBlock } from '../../components/copy.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Segments } from '../../components/field.tsx'

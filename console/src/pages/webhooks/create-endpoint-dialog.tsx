@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { Keys } from '../../../../src/admin/shapes/keys.ts'
-import type { CreatedEndpoint, Endpoints } from '../../../../src/admin/shapes/webhooks.ts'
+import type { Keys } from '../../../../src/admin/keys.ts'
+import type { CreatedEndpoint, Endpoints } from '../../../../src/admin/webhooks.ts'
 import { useAppContext } from '../../app-context.ts'
 import { NameField } from '../../components/access-fields.tsx'
 import { Choices } from '../../components/choices.tsx'

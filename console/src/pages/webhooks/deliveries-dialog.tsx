@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Deliveries, Endpoint } from '../../../../src/admin/shapes/webhooks.ts'
+import type { Deliveries, Endpoint } from '../../../../src/admin/webhooks.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'

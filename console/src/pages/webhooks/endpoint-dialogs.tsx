@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { CreatedEndpoint, Endpoint, TestResult } from '../../../../src/admin/shapes/webhooks.ts'
+import type { CreatedEndpoint, Endpoint, TestResult } from '../../../../src/admin/webhooks.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'

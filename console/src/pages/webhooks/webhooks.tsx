@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { CreatedEndpoint, Endpoint, Endpoints } from '../../../../src/admin/shapes/webhooks.ts'
+import type { CreatedEndpoint, Endpoint, Endpoints } from '../../../../src/admin/webhooks.ts'
 import { useHasRole } from '../../app-context.ts'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'

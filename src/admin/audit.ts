@@ -1,0 +1,333 @@
+import { auditBy } from '../audit/audit-by.ts'
+import { type AuditFilter, NO_OUTCOME } from '../audit/audit-filter.ts'
+import { readSourceAttempts } from '../audit/export.ts'
+import { toAuditFilter } from '../audit/given-filter.ts'
+import { AUDIT_PHASES } from '../audit/phases.ts'
+import { type ScanPosition, toComparable } from '../audit/reverse-scan.ts'
+import type { SearchPage } from '../audit/search-page.ts'
+import { findShared, type Timeline } from '../audit/timeline.ts'
+import type { Actor } from '../contract/role.ts'
+import { type Static, Type } from '../contract/schema.ts'
+import { toCanonicalNin, VIRTUAL_NIN_PATTERN } from '../contract/virtual-nin.ts'
+import { AppError } from '../errors.ts'
+import { readKeyNames } from '../keys/key-names.ts'
+import type { LoggedRow } from '../ledger/audit-row.ts'
+import { VERIFICATION_ERRORS } from '../operations/verification-errors.ts'
+import { VENDORS } from '../sources/vendors.ts'
+import type { AdminDeps } from './admin-deps.ts'
+import { Kind, searchText, strict, Time } from './fields.ts'
+import { type AdminRoute, defineRoute } from './route.ts'
+
+const Text = Type.Nullable(Type.String())
+
+const SourceAttempts = Type.Array(
+  Type.Object({
+    name: Type.String(),
+    result: Type.String(),
+    ms: Type.Number(),
+    /** The reference that the vendor gave its response. */
+    reference: Type.Optional(Type.String()),
+  }),
+)
+
+export const AuditRowView = Type.Object({
+  chain: Type.String(),
+  sequence: Type.Integer(),
+  time: Time,
+  /** When the verification began, where it has no row of phase `intent`. */
+  started_at: Type.Nullable(Time),
+  phase: Type.String(),
+  request_reference: Text,
+  key_id: Text,
+  key_name: Text,
+  mode: Text,
+  operation: Text,
+  outcome: Text,
+  /** The calls of sources, in order. */
+  source_attempts: SourceAttempts,
+  amount: Text,
+  consent_reference: Text,
+  fields_released: Text,
+  detail: Text,
+  hash: Type.String(),
+})
+export type AuditRowView = Static<typeof AuditRowView>
+
+/** All given fields must match; empty texts do not filter. */
+const FILTER = {
+  reference: Type.Optional(searchText(100)),
+  /** The id of a key, or the name of one or several keys. */
+  key: Type.Optional(searchText(100)),
+  outcome: Type.Optional(searchText(60)),
+  operation: Type.Optional(searchText(60)),
+  /** A source that was called or skipped. */
+  source: Type.Optional(searchText(60)),
+  consent_reference: Type.Optional(searchText(200)),
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
+  /** The keyed hash of a number, as a search by number returns it. */
+  person: Type.Optional(
+    Type.String({ pattern: '^[0-9a-f]{64}$', 'x-rule': 'must be the keyed hash of a number: 64 hex digits' }),
+  ),
+}
+const Phase = Type.Optional(searchText(60))
+
+/** Newest first; `before` takes the `next` of an earlier page. A number is hashed by the server. */
+const SEARCH = {
+  ...FILTER,
+  subject: Type.Optional(
+    Type.Object(
+      {
+        kind: Kind,
+        number: Type.String({
+          pattern: `^(?:[0-9]{11}|${VIRTUAL_NIN_PATTERN})$`,
+          'x-rule': 'must be 11 digits, or a virtual NIN',
+        }),
+      },
+      strict,
+    ),
+  ),
+  before: Type.Optional(Type.String({ maxLength: 200 })),
+}
+
+const VerificationSearch = Type.Object(SEARCH, strict)
+
+export const AuditSearch = Type.Object({ ...SEARCH, phase: Phase }, strict)
+export type AuditSearch = Static<typeof AuditSearch>
+
+/** The filter of an export, in the query. */
+export const ExtractQuery = Type.Object(
+  { ...FILTER, phase: Phase, view: Type.Optional(Type.Enum(['verifications', 'rows'] as const)) },
+  strict,
+)
+export type ExtractQuery = Static<typeof ExtractQuery>
+
+const PAGE = {
+  /** Cursor of the next page; null at the end. */
+  next: Type.Nullable(Type.String()),
+  /** Set when the search reached its limit of rows before the page was full: continue with `next`. */
+  searched_back_to: Type.Nullable(Time),
+  /** Rows of the log that this search read. */
+  searched_rows: Type.Integer(),
+  /** Archives of the log. Those in the folder of TABBAT_AUDIT_ARCHIVE_DIR are searched as well. */
+  archives: Type.Integer(),
+  /** Which archives were not searched, and how to search them; null if nothing is left out. */
+  archives_note: Text,
+  /** The keyed hash of the number that was searched for. */
+  person: Text,
+}
+
+export const AuditSearchResult = Type.Object({ rows: Type.Array(AuditRowView), ...PAGE })
+export type AuditSearchResult = Static<typeof AuditSearchResult>
+
+/** A verification: its rows of the phases queued, intent, attempt and outcome as one. */
+export const VerificationView = Type.Object({
+  reference: Type.String(),
+  started_at: Time,
+  /** Null: no outcome is recorded. */
+  ended_at: Type.Nullable(Time),
+  outcome: Text,
+  operation: Text,
+  mode: Text,
+  key_id: Text,
+  key_name: Text,
+  source_attempts: SourceAttempts,
+  consent_reference: Text,
+})
+export type VerificationView = Static<typeof VerificationView>
+
+export const VerificationSearchResult = Type.Object({
+  verifications: Type.Array(VerificationView),
+  ...PAGE,
+})
+export type VerificationSearchResult = Static<typeof VerificationSearchResult>
+
+/** Values for the search form. */
+export const AuditOptions = Type.Object({
+  outcomes: Type.Array(Type.String()),
+  phases: Type.Array(Type.String()),
+  operations: Type.Array(Type.String()),
+  sources: Type.Array(Type.String()),
+  keys: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
+})
+export type AuditOptions = Static<typeof AuditOptions>
+
+export const AuditTimeline = Type.Object({
+  reference: Type.String(),
+  rows: Type.Array(AuditRowView),
+  /** Which archives were not searched for more rows; null if nothing is left out. */
+  archives_note: Text,
+})
+export type AuditTimeline = Static<typeof AuditTimeline>
+
+const tag = 'Audit'
+
+const searchVerifications = defineRoute({
+  name: 'search_verifications',
+  tag,
+  method: 'POST',
+  path: '/admin/audit/verifications/search',
+  summary:
+    'Search verifications, newest first: the rows of each are one result. A NIN or BVN is hashed and not stored; a search by person is audited.',
+  role: 'viewer',
+  isSearch: true,
+  input: VerificationSearch,
+  output: VerificationSearchResult,
+  run: async (deps, { input, actor }) => {
+    const { filter, before, keyNames } = await readSearch(deps, input, actor)
+    const found = await deps.searches.find('verifications', { filter, before })
+    const verifications = found.found.found.map((timeline) => toVerificationView(timeline, keyNames))
+    return { verifications, ...toPageFields(found, filter) }
+  },
+})
+
+const search = defineRoute({
+  name: 'search_audit',
+  tag,
+  method: 'POST',
+  path: '/admin/audit/search',
+  summary:
+    'Search the rows of the audit log, newest first. A NIN or BVN is hashed and not stored; a search by person is audited.',
+  role: 'viewer',
+  isSearch: true,
+  input: AuditSearch,
+  output: AuditSearchResult,
+  run: async (deps, { input, actor }) => {
+    const { filter, before, keyNames } = await readSearch(deps, input, actor)
+    const found = await deps.searches.find('rows', { filter, before })
+    const rows = found.found.found.map((row) => toRowView(row, keyNames))
+    return { rows, ...toPageFields(found, filter) }
+  },
+})
+
+/** The filter, and where the search continues. A search for a person is audited before it is made. */
+async function readSearch(deps: AdminDeps, input: AuditSearch, actor: Actor) {
+  const { context } = deps
+  const { subject, before, ...given } = input
+  const person = subject ? context.toSubjectHash(subject.kind, toCanonicalNin(subject.number)) : given.person
+  const keyNames = await readKeyNames(context.store.keys)
+  const filter = toAuditFilter({ ...given, person }, keyNames)
+  const position = before === undefined ? undefined : readCursor(before)
+  if (person) await auditBy(deps, actor).record([{ phase: 'audit_searched', subject: person, outcome: 'ok' }])
+  return { filter, keyNames, before: position }
+}
+
+type FoundPage = {
+  readonly found: SearchPage<unknown>
+  readonly archives: number
+  readonly note: string | null
+}
+
+const toPageFields = (
+  { found: { next, isCut, looked }, archives, note }: FoundPage,
+  { subject }: AuditFilter,
+) => ({
+  next: next ? toCursor(next) : null,
+  searched_back_to: isCut && next ? next.time : null,
+  searched_rows: looked,
+  archives,
+  archives_note: note,
+  person: subject ?? null,
+})
+
+/** A request that cannot be read writes no row. */
+const UNLOGGED = ['malformed_json', 'body_too_large', 'unsupported_media_type', 'validation_failed']
+const OUTCOMES = ['verified', ...VERIFICATION_ERRORS, 'cancelled', 'expired', 'ok', 'refused', NO_OUTCOME]
+
+const readOptions = defineRoute({
+  name: 'read_audit_options',
+  tag,
+  method: 'GET',
+  path: '/admin/audit/options',
+  summary: 'Values to search the audit log by: outcomes, phases, operations, sources, keys.',
+  role: 'viewer',
+  output: AuditOptions,
+  run: async ({ context }) => ({
+    outcomes: OUTCOMES.filter((outcome) => !UNLOGGED.includes(outcome)),
+    phases: [...AUDIT_PHASES],
+    operations: ['verify_nin', 'verify_bvn'],
+    sources: ['sandbox', 'registry', ...Object.keys(VENDORS)],
+    keys: [...(await readKeyNames(context.store.keys))].map(([id, name]) => ({ id, name })),
+  }),
+})
+
+const readTimeline = defineRoute({
+  name: 'read_timeline',
+  tag,
+  method: 'GET',
+  path: '/admin/audit/timelines/:reference',
+  summary: 'All rows of one verification, oldest first.',
+  role: 'viewer',
+  isSearch: true,
+  output: AuditTimeline,
+  run: async ({ searches, context: { store } }, { params: { reference = '' } }) => {
+    const { found: rows, note: archives_note } = await searches.find('timeline', { reference })
+    if (rows.length === 0 && archives_note === null) throw new AppError('not_found')
+    const keyNames = await readKeyNames(store.keys)
+    return { reference, rows: rows.map((row) => toRowView(row, keyNames)), archives_note }
+  },
+})
+
+export const AUDIT_ROUTES: readonly AdminRoute[] = [searchVerifications, search, readOptions, readTimeline]
+
+/** The position where a search continues, as an opaque text. */
+export const toCursor = ({ time, chain, sequence }: ScanPosition): string =>
+  Buffer.from(JSON.stringify([time, chain, sequence])).toString('base64url')
+
+function readCursor(text: string): ScanPosition {
+  const place = parse(text)
+  if (place) return place
+  throw new AppError('validation_failed', {
+    errors: { before: ['before must be the value of next from an earlier page'] },
+  })
+}
+
+function parse(text: string): ScanPosition | undefined {
+  try {
+    const [time, chain, sequence] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
+    if (typeof time !== 'string' || typeof chain !== 'string' || !Number.isSafeInteger(sequence))
+      return undefined
+    return { time: toComparable(Date.parse(time)), chain, sequence: sequence as number }
+  } catch {
+    return undefined
+  }
+}
+
+type KeyNames = ReadonlyMap<string | null, string>
+
+/** Without the subject hash: it would show that two rows are about the same person. */
+const toRowView = (row: LoggedRow, keyNames: KeyNames): AuditRowView => ({
+  chain: row.chain,
+  sequence: row.sequence,
+  time: row.time,
+  started_at: row.started_at,
+  phase: row.phase,
+  request_reference: row.request_reference,
+  key_id: row.key_id,
+  key_name: keyNames.get(row.key_id) ?? null,
+  mode: row.mode,
+  operation: row.operation,
+  outcome: row.outcome,
+  source_attempts: readSourceAttempts(row),
+  amount: row.amount,
+  consent_reference: row.consent_reference,
+  fields_released: row.released,
+  detail: row.detail,
+  hash: Buffer.from(row.hash).toString('hex'),
+})
+
+function toVerificationView(timeline: Timeline, keyNames: KeyNames): VerificationView {
+  const { reference, startedAt, main, outcome, sourceAttempts } = timeline
+  return {
+    reference,
+    started_at: startedAt,
+    ended_at: main.phase === 'outcome' ? main.time : null,
+    outcome,
+    operation: main.operation,
+    mode: main.mode,
+    key_id: main.key_id,
+    key_name: keyNames.get(main.key_id) ?? null,
+    source_attempts: [...sourceAttempts],
+    consent_reference: findShared(timeline, 'consent_reference'),
+  }
+}

@@ -1,0 +1,143 @@
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { hasPublicSandboxKey } from '../context/open-keys.ts'
+import { AdminError } from '../contract/admin-error.ts'
+import { BatchView } from '../contract/batch.ts'
+import { type Static, Type } from '../contract/schema.ts'
+import { AppError } from '../errors.ts'
+import { readBodyPieces } from '../http/body-pieces.ts'
+import { openLocally } from '../http/local-request.ts'
+import { BATCHES_PATH } from '../operations/batch-path.ts'
+import { strict } from './fields.ts'
+import { type AdminRoute, defineRoute, WithHeaders } from './route.ts'
+import { readTryKey } from './try.ts'
+
+const ListedBatch = Type.Object({ ...BatchView.properties, key_id: Type.String() })
+export type ListedBatch = Static<typeof ListedBatch>
+
+export const BatchList = Type.Object({
+  batches: Type.Array(ListedBatch),
+  /** The public sandbox key works here. */
+  has_sandbox_key: Type.Boolean(),
+})
+export type BatchList = Static<typeof BatchList>
+
+/** The answer of the public API to an upload. */
+export const UploadResult = Type.Object({ status: Type.Integer(), body: Type.Unsafe<unknown>({}) })
+export type UploadResult = Static<typeof UploadResult>
+
+const ResultsRequest = Type.Object(
+  {
+    /** Absent: the public sandbox key. */
+    key: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  strict,
+)
+
+const tag = 'Batches'
+const MOST_LISTED = 50
+
+const list = defineRoute({
+  name: 'list_batches',
+  tag,
+  method: 'GET',
+  path: '/admin/batches',
+  summary: 'The latest batches of all keys, with their counts.',
+  role: 'viewer',
+  output: BatchList,
+  run: async ({ context: { batches, config } }) => ({
+    batches: (await batches.list(Number.MAX_SAFE_INTEGER, MOST_LISTED)).map((batch) => ({
+      ...batches.toView(batch),
+      key_id: batch.keyId,
+    })),
+    has_sandbox_key: hasPublicSandboxKey(config),
+  }),
+})
+
+const upload = defineRoute({
+  name: 'upload_batch',
+  tag,
+  method: 'POST',
+  path: '/admin/batches',
+  summary:
+    'Send a file (text/csv, application/x-ndjson or application/json) to the public API, with the key in X-Api-Key or the public sandbox key. Audited with the key and the account.',
+  role: 'operator',
+  isUpload: true,
+  output: UploadResult,
+  run: async (deps, { exchange, actor }) => {
+    const key = readTryKey(deps.context, toText(exchange.headers['x-api-key']))
+    const response = await openLocally(deps.api, {
+      method: 'POST',
+      path: BATCHES_PATH,
+      headers: { ...toHeaders(key), 'content-type': toText(exchange.headers['content-type']) ?? '' },
+      pieces: readBodyPieces(exchange),
+      address: deps.addresses.callerOf(exchange),
+      account: actor.name,
+    })
+    return { status: response.statusCode ?? 0, body: JSON.parse(await text(response)) as unknown }
+  },
+})
+
+const cancel = defineRoute({
+  name: 'cancel_batch',
+  tag,
+  method: 'POST',
+  path: '/admin/batches/:id/cancel',
+  summary: 'Cancel the rows of a batch that have not begun.',
+  role: 'operator',
+  output: BatchView,
+  run: async ({ context: { batches } }, { params, actor }) => {
+    const find = () => findBatch(batches.find(params.id ?? ''))
+    const batch = await find()
+    await batches.stop(batch, { key_id: batch.keyId, mode: batch.mode, detail: `by ${actor.name}` })
+    return batches.toView(await find())
+  },
+})
+
+const readResults = defineRoute({
+  name: 'read_batch_results',
+  tag,
+  method: 'POST',
+  path: '/admin/batches/:id/results',
+  summary:
+    'The results of a batch as CSV, read with the key that sent it. Audited with the key and the account.',
+  role: 'operator',
+  input: ResultsRequest,
+  stream: 'text/csv',
+  output: Type.String(),
+  run: async (deps, { input, params, exchange, actor }) => {
+    const id = encodeURIComponent(params.id ?? '')
+    const response = await openLocally(deps.api, {
+      method: 'GET',
+      path: `${BATCHES_PATH}/${id}/results`,
+      headers: { ...toHeaders(readTryKey(deps.context, input.key)), accept: 'text/csv' },
+      address: deps.addresses.callerOf(exchange),
+      account: actor.name,
+    })
+    if (response.statusCode !== 200) throw await toRefusal(response)
+    const headers = ['content-disposition', `attachment; filename="${id}.csv"`]
+    return new WithHeaders(response.setEncoding('utf8') as AsyncIterable<string>, headers)
+  },
+})
+
+const toText = (header: string | string[] | undefined) => (Array.isArray(header) ? header.join(',') : header)
+
+const toHeaders = (key: string) => ({ authorization: `Bearer ${key}`, host: 'localhost' })
+
+async function findBatch<T>(finding: Promise<T | undefined>): Promise<T> {
+  const found = await finding
+  if (!found) throw new AppError('not_found')
+  return found
+}
+
+async function toRefusal(response: IncomingMessage): Promise<Error> {
+  const { message } = JSON.parse(await text(response)) as { message?: string }
+  if (response.statusCode === 401) return new AdminError('refused', { message: 'This key is not accepted.' })
+  if (response.statusCode === 404)
+    return new AdminError('refused', {
+      message: 'This batch was sent with another key, or is no longer kept.',
+    })
+  return new AdminError('refused', { message: message ?? '' })
+}
+
+export const BATCH_ROUTES: readonly AdminRoute[] = [list, upload, cancel, readResults]

@@ -1,0 +1,60 @@
+import { readReason } from '../contract/reason.ts'
+import { ROLES } from '../contract/role.ts'
+import { type Static, Type } from '../contract/schema.ts'
+import { MODES, SCOPES } from '../contract/scope.ts'
+import { AppError } from '../errors.ts'
+import { InvalidOption } from '../keys/key-options.ts'
+
+/** Times are ISO 8601 in UTC. */
+export const Time = Type.String({ format: 'date-time' })
+export const Mode = Type.Enum(MODES)
+export type Mode = Static<typeof Mode>
+export const Scope = Type.Enum(SCOPES)
+export const RoleName = Type.Enum(ROLES)
+export const Kind = Type.Enum(['nin', 'bvn'] as const)
+export type Kind = Static<typeof Kind>
+export const Operation = Type.String({
+  description: 'For example verify_nin, as in logs and metrics.',
+})
+
+/** A text to search by. Without NUL, which PostgreSQL refuses in a text. */
+export const searchText = (maxLength: number) =>
+  Type.String({
+    maxLength,
+    pattern: '^[^\\u0000]*$',
+    'x-rule': `must have at most ${maxLength} characters`,
+  })
+
+/** For input objects: unknown fields are refused. */
+export const strict = { additionalProperties: false } as const
+
+export const Ok = Type.Object({ ok: Type.Literal(true) })
+/** The answer `Ok`. */
+export const done = { ok: true } as const
+
+/** The reason of an access to personal data, checked. It is written to the audit log. */
+export function requireReason(text: string): string {
+  const given = readReason(text)
+  if ('reason' in given) return given.reason
+  throw new AppError('validation_failed', { errors: { reason: [`reason ${given.problem}`] } })
+}
+
+/** Reads fields with the parsers of the command line, and collects the problems of all of them. */
+export function createFieldReader() {
+  const errors: Record<string, string[]> = {}
+  return {
+    read: <T>(field: string, work: () => T): T | undefined => {
+      try {
+        return work()
+      } catch (error) {
+        if (!(error instanceof InvalidOption)) throw error
+        errors[field] = [error.message]
+        return undefined
+      }
+    },
+    /** Throws if any field was invalid. */
+    requireValid: (): void => {
+      if (Object.keys(errors).length > 0) throw new AppError('validation_failed', { errors })
+    },
+  }
+}

@@ -1,0 +1,363 @@
+import { isConfirmed } from '../accounts/confirmed.ts'
+import { auditBy } from '../audit/audit-by.ts'
+import { AdminError } from '../contract/admin-error.ts'
+import { REQUIRE_MATCH } from '../contract/person-details.ts'
+import { type Actor, isAtLeast } from '../contract/role.ts'
+import { type Static, Type } from '../contract/schema.ts'
+import { SCOPES } from '../contract/scope.ts'
+import { DAY_MS, steadyNow } from '../contract/time.ts'
+import { AppError } from '../errors.ts'
+import { SUBJECTS_PER_DAY } from '../keys/api-key.ts'
+import { changeKey, type KeyChanges } from '../keys/change-key.ts'
+import { listFieldGroups, toHiddenFields } from '../keys/field-policy.ts'
+import {
+  InvalidOption,
+  OVERLAP,
+  readAddresses,
+  readClientCerts,
+  readFields,
+  readKeyDuration,
+  readLifetime,
+  readName,
+  readNote,
+  readOwner,
+} from '../keys/key-options.ts'
+import { toKeyView } from '../keys/key-view.ts'
+import { createKey, type KeyDeps, type KeyOptions, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
+import { toSpanName } from '../ledger/span.ts'
+import { toBvnRecord } from '../sources/sandbox/bvn-record.ts'
+import { toNinRecord } from '../sources/sandbox/nin-record.ts'
+import { mask } from '../verification/mask.ts'
+import type { AdminDeps } from './admin-deps.ts'
+import { createFieldReader, done, Kind, Mode, Ok, Scope, strict, Time } from './fields.ts'
+import { type AdminRoute, defineRoute } from './route.ts'
+
+const RequireMatch = Type.Enum(Object.keys(REQUIRE_MATCH) as (keyof typeof REQUIRE_MATCH)[])
+
+const Key = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  mode: Mode,
+  state: Type.Enum(['active', 'revoked', 'expired'] as const),
+  scopes: Type.Array(Scope),
+  allowed_ips: Type.Nullable(Type.Array(Type.String())),
+  /** Fingerprints of TLS client certificates, as sha256:<hex>. */
+  client_certs: Type.Nullable(Type.Array(Type.String())),
+  hide: Type.Array(Type.String()),
+  reveal: Type.Array(Type.String()),
+  requires_consent: Type.Boolean(),
+  /** A verification becomes pending when no source can answer. */
+  async_when_down: Type.Boolean(),
+  /** Details that must be given and must match. */
+  require_match: Type.Nullable(RequireMatch),
+  owner: Type.Nullable(Type.String()),
+  note: Type.Nullable(Type.String()),
+  subjects_per_day: Type.Integer(),
+  created_at: Type.Nullable(Time),
+  expires_at: Type.Nullable(Time),
+  revoked_at: Type.Nullable(Time),
+  rolled_to: Type.Nullable(Type.String()),
+})
+
+/** Verifications of the last 30 days, and the hour of the last one. */
+const usage = { verifications_30d: Type.Integer(), last_used_at: Type.Nullable(Time) }
+export const KeyWithUsage = Type.Object({ ...Key.properties, ...usage })
+export type KeyWithUsage = Static<typeof KeyWithUsage>
+
+/** Fields that a key may hide or reveal, by group, in contract order. */
+export const FieldGroup = Type.Object({
+  group: Type.String(),
+  fields: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      hidden_by_default: Type.Boolean(),
+      /** Hidden too if one of these is hidden. */
+      derived_from: Type.Array(Type.String()),
+    }),
+  ),
+})
+export const Keys = Type.Object({
+  keys: Type.Array(KeyWithUsage),
+  scopes: Type.Array(Scope),
+  field_groups: Type.Array(FieldGroup),
+  subjects_per_day_default: Type.Integer(),
+})
+export type Keys = Static<typeof Keys>
+
+const Fields = Type.Array(Type.String({ maxLength: 100 }), { maxItems: 100 })
+export const CreateKeyRequest = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 80, 'x-rule': 'must have 1 to 80 characters' }),
+    mode: Mode,
+    scopes: Type.Array(Scope, { minItems: 1, 'x-rule': 'must contain at least one scope' }),
+    /** A duration such as 12h, 90d, 1y. Absent: never. */
+    expires_in: Type.Optional(Type.String({ maxLength: 20 })),
+    allowed_ips: Type.Optional(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 50 })),
+    client_certs: Type.Optional(Type.Array(Type.String({ maxLength: 110 }), { maxItems: 8 })),
+    hide: Type.Optional(Fields),
+    reveal: Type.Optional(Fields),
+    subjects_per_day: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    requires_consent: Type.Optional(Type.Boolean()),
+    async_when_down: Type.Optional(Type.Boolean()),
+    require_match: Type.Optional(RequireMatch),
+    /** The team that answers for the key. */
+    owner: Type.Optional(Type.String({ maxLength: 80 })),
+    note: Type.Optional(Type.String({ maxLength: 500 })),
+  },
+  strict,
+)
+const orNull = <T extends Parameters<typeof Type.Nullable>[0]>(type: T) => Type.Optional(Type.Nullable(type))
+/** Absent: unchanged. Null, or an empty list: removed. */
+export const ChangeKeyRequest = Type.Object(
+  {
+    name: Type.Optional(CreateKeyRequest.properties.name),
+    scopes: Type.Optional(CreateKeyRequest.properties.scopes),
+    /** A duration from now, such as 90d. Null: never. */
+    expires_in: orNull(Type.String({ maxLength: 20 })),
+    allowed_ips: orNull(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 50 })),
+    client_certs: orNull(Type.Array(Type.String({ maxLength: 110 }), { maxItems: 8 })),
+    hide: Type.Optional(Fields),
+    reveal: Type.Optional(Fields),
+    subjects_per_day: orNull(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    requires_consent: Type.Optional(Type.Boolean()),
+    async_when_down: Type.Optional(Type.Boolean()),
+    require_match: orNull(RequireMatch),
+    owner: orNull(Type.String({ maxLength: 80 })),
+    note: orNull(Type.String({ maxLength: 500 })),
+  },
+  strict,
+)
+const ChangedKey = Type.Object({ row: Key })
+/** `key` is returned only here. */
+export const CreatedKey = Type.Object({ key: Type.String(), row: Key })
+export type CreatedKey = Static<typeof CreatedKey>
+const RollKeyRequest = Type.Object({ overlap: Type.Optional(Type.String({ maxLength: 20 })) }, strict)
+
+/** A response for a key with this field policy, about a synthetic person. */
+const PreviewRequest = Type.Object({ kind: Kind, hide: Fields, reveal: Fields }, strict)
+export const Preview = Type.Object({ answer: Type.Unsafe<Record<string, unknown>>({ type: 'object' }) })
+
+const tag = 'Keys'
+const USAGE_MS = 30 * DAY_MS
+
+const toKeyDeps = (deps: AdminDeps, actor: Actor): KeyDeps => ({
+  store: deps.context.store,
+  keyring: deps.context.keyring(),
+  audit: auditBy(deps, actor),
+  allow: ({ reveal, mode }) => {
+    requireOwnerToReveal(actor, reveal)
+    requireProofForLive(actor, mode)
+  },
+})
+
+const listKeys = defineRoute({
+  name: 'list_keys',
+  tag,
+  method: 'GET',
+  path: '/admin/keys',
+  summary: 'API keys without their secrets, their usage, and the options for a new key.',
+  role: 'viewer',
+  output: Keys,
+  run: async (deps) => ({
+    keys: await listKeysWithUsage(deps),
+    scopes: [...SCOPES],
+    field_groups: listFieldGroups(),
+    subjects_per_day_default: SUBJECTS_PER_DAY,
+  }),
+})
+
+async function listKeysWithUsage({ context: { store } }: AdminDeps): Promise<KeyWithUsage[]> {
+  const since = toSpanName('day', new Date(steadyNow() - USAGE_MS).toISOString())
+  const usage = new Map((await store.statistics.usageByKey(since)).map((used) => [used.key_id, used]))
+  return (await store.keys.list()).map((row) => {
+    const used = usage.get(row.id)
+    return {
+      ...toKeyView(row),
+      verifications_30d: used?.verifications ?? 0,
+      last_used_at: used ? `${used.last_hour}:00:00.000Z` : null,
+    }
+  })
+}
+
+const createKeyRoute = defineRoute({
+  name: 'create_key',
+  tag,
+  method: 'POST',
+  path: '/admin/keys',
+  summary:
+    'Create a key. The key is returned only here. Only an owner may create one that reveals hidden fields.',
+  role: 'operator',
+  isSensitiveIfLive: true,
+  input: CreateKeyRequest,
+  output: CreatedKey,
+  run: async (deps, { input, actor }) => {
+    const options = readKeyOptions(input)
+    requireOwnerToReveal(actor, options.reveal)
+    requireProofForLive(actor, options.mode)
+    return toCreatedKey(await createKey(toKeyDeps(deps, actor), options))
+  },
+})
+
+function requireOwnerToReveal({ role }: Actor, reveal: readonly string[] = []): void {
+  if (reveal.length > 0 && !isAtLeast(role, 'owner'))
+    throw new AdminError('wrong_role', {
+      message: 'Only an owner may create, change or roll a key that reveals hidden fields.',
+    })
+}
+
+/** A live key reads data of people and stays when the session or the token ends, so a stolen cookie or token makes none. */
+function requireProofForLive(actor: Actor, mode: Mode): void {
+  if (mode !== 'live') return
+  if (actor.token !== undefined)
+    throw new AdminError('session_required', {
+      message:
+        'A token may not create, change or roll a live key. Sign in to the console, or use the command line.',
+    })
+  if (!isConfirmed(actor)) throw new AdminError('confirm_first')
+}
+
+const toCreatedKey = ({ text, row }: NewKey): Static<typeof CreatedKey> => ({
+  key: text,
+  row: toKeyView(row),
+})
+
+const change = defineRoute({
+  name: 'change_key',
+  tag,
+  method: 'POST',
+  path: '/admin/keys/:id/change',
+  summary:
+    'Change the options of a key; its secret stays the same. Only an owner may change a key that reveals hidden fields.',
+  role: 'operator',
+  isSensitiveIfLive: true,
+  input: ChangeKeyRequest,
+  output: ChangedKey,
+  run: async (deps, { input, params: { id = '' }, actor }) => {
+    const changes = readKeyChanges(input)
+    requireOwnerToReveal(actor, changes.reveal)
+    return { row: toKeyView(await changeKey(toKeyDeps(deps, actor), id, changes)) }
+  },
+})
+
+const revoke = defineRoute({
+  name: 'revoke_key',
+  tag,
+  method: 'POST',
+  path: '/admin/keys/:id/revoke',
+  summary: 'Revoke a key. It stops working within a second on this server, within five on others.',
+  role: 'operator',
+  output: Ok,
+  run: async (deps, { params, actor }) => {
+    await revokeKey(toKeyDeps(deps, actor), params.id ?? '')
+    return done
+  },
+})
+
+const roll = defineRoute({
+  name: 'roll_key',
+  tag,
+  method: 'POST',
+  path: '/admin/keys/:id/roll',
+  summary:
+    'Replace a key with a new one that has the same options. The old key works until the overlap ends.',
+  role: 'operator',
+  isSensitiveIfLive: true,
+  input: RollKeyRequest,
+  output: CreatedKey,
+  run: async (deps, { input, params: { id = '' }, actor }) => {
+    const overlapMs = readOverlap(input.overlap?.trim() || OVERLAP)
+    return toCreatedKey(await rollKey(toKeyDeps(deps, actor), id, overlapMs))
+  },
+})
+
+const preview = defineRoute({
+  name: 'preview_key',
+  tag,
+  method: 'POST',
+  path: '/admin/keys/preview',
+  summary: 'The response to a key with this field policy, about a synthetic person.',
+  role: 'viewer',
+  input: PreviewRequest,
+  output: Preview,
+  run: async (_deps, { input: { kind, hide, reveal } }) => {
+    const record = kind === 'nin' ? toNinRecord('12345678901', PHONE) : toBvnRecord('22345678901', PHONE)
+    return { answer: mask<object>(record, toHiddenFields(hide, reveal)) as Record<string, unknown> }
+  },
+})
+
+const PHONE = '8031234567'
+
+export const KEY_ROUTES: readonly AdminRoute[] = [listKeys, createKeyRoute, preview, change, revoke, roll]
+
+type CreateInput = Static<typeof CreateKeyRequest>
+type ChangeInput = Static<typeof ChangeKeyRequest>
+
+/** Uses the parsers of the command line. Reports every invalid field. */
+function readKeyOptions(input: CreateInput): KeyOptions {
+  const { read, requireValid } = createFieldReader()
+  const { mode, scopes, subjects_per_day, requires_consent, async_when_down } = input
+  const options = {
+    name: read('name', () => readName(input.name)) ?? '',
+    mode,
+    scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+    expiresAt: read('expires_in', () => readExpiry(input)),
+    allowedIps: read('allowed_ips', () => given(input.allowed_ips?.join(), readAddresses)),
+    clientCerts: read('client_certs', () => given(input.client_certs?.join(), readClientCerts)),
+    hide: read('hide', () => given(input.hide?.join(), readFields)) ?? [],
+    reveal: read('reveal', () => given(input.reveal?.join(), readFields)) ?? [],
+    subjectsPerDay: subjects_per_day,
+    requiresConsent: requires_consent ?? false,
+    asyncWhenDown: async_when_down ?? false,
+    requireMatch: input.require_match,
+    owner: read('owner', () => given(input.owner, readOwner)),
+    note: read('note', () => given(input.note, readNote)),
+  }
+  requireValid()
+  return options
+}
+
+/** Absent fields stay as they are; null or an empty value removes an option. */
+function readKeyChanges(input: ChangeInput): KeyChanges {
+  const { read, requireValid } = createFieldReader()
+  const changes: Partial<Record<keyof KeyChanges, unknown>> = {}
+  const set = <Name extends keyof KeyChanges>(
+    name: Name,
+    field: keyof ChangeInput,
+    work: () => KeyChanges[Name],
+  ) => {
+    if (input[field] !== undefined) changes[name] = read(field, work)
+  }
+  set('name', 'name', () => readName(input.name ?? ''))
+  set('scopes', 'scopes', () => SCOPES.filter((scope) => input.scopes?.includes(scope)))
+  set('expiresAt', 'expires_in', () => readExpiry(input))
+  set('allowedIps', 'allowed_ips', () => given(input.allowed_ips?.join(), readAddresses))
+  set('clientCerts', 'client_certs', () => given(input.client_certs?.join(), readClientCerts))
+  set('hide', 'hide', () => given(input.hide?.join(), readFields) ?? [])
+  set('reveal', 'reveal', () => given(input.reveal?.join(), readFields) ?? [])
+  set('subjectsPerDay', 'subjects_per_day', () => input.subjects_per_day ?? undefined)
+  set('requiresConsent', 'requires_consent', () => input.requires_consent ?? false)
+  set('asyncWhenDown', 'async_when_down', () => input.async_when_down ?? false)
+  set('requireMatch', 'require_match', () => input.require_match ?? undefined)
+  set('owner', 'owner', () => given(input.owner, readOwner))
+  set('note', 'note', () => given(input.note, readNote))
+  requireValid()
+  return changes as KeyChanges
+}
+
+function readExpiry({ expires_in }: Pick<ChangeInput, 'expires_in'>): number | undefined {
+  const lifetimeMs = given(expires_in, readLifetime)
+  return lifetimeMs === undefined ? undefined : steadyNow() + lifetimeMs
+}
+
+/** An empty form field is the same as none. */
+const given = <T>(text: string | null | undefined, read: (text: string) => T): T | undefined =>
+  text === undefined || text === null || text.trim() === '' ? undefined : read(text.trim())
+
+export function readOverlap(text: string): number {
+  try {
+    return readKeyDuration(text)
+  } catch (error) {
+    if (!(error instanceof InvalidOption)) throw error
+    throw new AppError('validation_failed', { errors: { overlap: [error.message] } })
+  }
+}

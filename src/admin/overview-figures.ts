@@ -1,0 +1,278 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Context } from '../context/context.ts'
+import { type Static, Type } from '../contract/schema.ts'
+import { AppError } from '../errors.ts'
+import { estimatePercentile } from '../statistics/latency-classes.ts'
+import {
+  MOST_STEPS,
+  type Period,
+  RANGES,
+  type Range,
+  type Step,
+  toBounds,
+  toCustomPeriod,
+  toFirstKept,
+  toPeriod,
+  toPeriodBefore,
+  toStepSeconds,
+  toSteps,
+} from '../statistics/steps.ts'
+import type { LatencyStep } from '../store/latency-queries.ts'
+import type { KeyCount } from '../store/statistics-table.ts'
+import { Mode, Operation, strict, Time } from './fields.ts'
+import { readSourceStates, SourceState } from './source-states.ts'
+
+const counts = {
+  verified: Type.Integer(),
+  not_verified: Type.Integer(),
+  failed: Type.Integer(),
+}
+
+/** Estimated from a histogram; null without verifications. */
+export const Latency = Type.Nullable(
+  Type.Object({ p50_ms: Type.Number(), p95_ms: Type.Number(), p99_ms: Type.Number() }),
+)
+
+export const Overview = Type.Object({
+  /** `custom` when `from` was given. */
+  range: Type.Enum([...RANGES, 'custom'] as const),
+  mode: Type.Enum(['live', 'test', 'all'] as const),
+  generated_at: Time,
+  /** The start of the first step and the end of the last. */
+  from: Time,
+  to: Time,
+  /** The points of the chart: oldest first, without gaps. */
+  steps: Type.Array(Type.Object({ at: Time, ...counts, latency: Latency })),
+  step_seconds: Type.Integer(),
+  totals: Type.Object(counts),
+  /** (verified + not verified) / all; null without verifications. */
+  success_rate: Type.Nullable(Type.Number()),
+  latency: Latency,
+  /** The period before, of the same length; null when its statistics are no longer kept. */
+  before: Type.Nullable(
+    Type.Object({
+      from: Time,
+      to: Time,
+      /** Verifications of each step. */
+      steps: Type.Array(Type.Integer()),
+      totals: Type.Object(counts),
+      success_rate: Type.Nullable(Type.Number()),
+      latency: Latency,
+    }),
+  ),
+  keys: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      mode: Mode,
+      verifications: Type.Integer(),
+      failed: Type.Integer(),
+    }),
+  ),
+  by_source: Type.Array(Type.Object({ source: Type.String(), verifications: Type.Integer() })),
+  sources: Type.Array(SourceState),
+  errors: Type.Array(
+    Type.Object({
+      at: Time,
+      operation: Operation,
+      outcome: Type.String(),
+      key_id: Type.Nullable(Type.String()),
+      reference: Type.Nullable(Type.String()),
+      /** Equal errors of this key in the same time span. */
+      count: Type.Integer(),
+    }),
+  ),
+})
+export type Overview = Static<typeof Overview>
+
+export const OverviewInput = Type.Object(
+  {
+    range: Type.Optional(Type.Enum(RANGES)),
+    mode: Type.Optional(Type.Enum(['live', 'test', 'all'] as const)),
+    /** A range of your own, instead of `range`. */
+    from: Type.Optional(Time),
+    /** Without it, the range ends now. */
+    to: Type.Optional(Time),
+  },
+  strict,
+)
+
+const MOST_KEYS = 10
+const MOST_ERRORS = 10
+
+/** The overview. Every figure comes from the statistics tables, whose size does not grow with the audit log. */
+export async function toOverview(context: Context, query: OverviewQuery): Promise<Overview> {
+  const { statistics } = context.store
+  const now = Date.now()
+  const { range, mode, from } = query
+  const period = readPeriod(query, now)
+  const stretch = toStretch(period, mode)
+  const steps = toSteps(period, await statistics.outcomes(stretch))
+  const totals = addUp(steps)
+  // SQLite is synchronous: other requests run between two queries.
+  await nextTurn()
+  const keys = await nameKeys(context, await statistics.byKey(stretch, MOST_KEYS))
+  await nextTurn()
+  const bySource = await statistics.bySource(stretch)
+  await nextTurn()
+  const errors = await statistics.lastErrors(stretch, MOST_ERRORS)
+  await nextTurn()
+  const latencies = await statistics.latencySteps(stretch)
+  await nextTurn()
+  return {
+    range: from === undefined ? range : 'custom',
+    mode,
+    generated_at: new Date(now).toISOString(),
+    ...toBounds(period),
+    steps: addLatencies(period, steps, latencies),
+    step_seconds: toStepSeconds(period),
+    totals,
+    success_rate: toSuccessRate(totals),
+    latency: toLatency(latencies),
+    before: await toBefore(
+      context,
+      toPeriodBefore(period, toFirstKept(now, context.config.statisticsKeep)),
+      mode,
+    ),
+    keys,
+    by_source: bySource.map(({ name, count }) => ({ source: name, verifications: count })),
+    sources: await readSourceStates(context),
+    errors: errors.map((error) => ({
+      at: error.at,
+      operation: error.operation,
+      outcome: error.outcome,
+      key_id: error.key_id || null,
+      reference: error.reference || null,
+      count: error.count,
+    })),
+  }
+}
+
+/** The same figures of the period before, for comparison. Null when its statistics are no longer kept. */
+async function toBefore(
+  { store: { statistics } }: Context,
+  period: Period | undefined,
+  mode: Overview['mode'],
+): Promise<Overview['before']> {
+  if (!period) return null
+  const stretch = toStretch(period, mode)
+  const steps = toSteps(period, await statistics.outcomes(stretch))
+  await nextTurn()
+  const totals = addUp(steps)
+  return {
+    ...toBounds(period),
+    steps: steps.map(({ verified, not_verified, failed }) => verified + not_verified + failed),
+    totals,
+    success_rate: toSuccessRate(totals),
+    latency: toLatency(await statistics.latencies(stretch)),
+  }
+}
+
+function addLatencies(
+  { names }: Period,
+  steps: readonly Step[],
+  latencies: readonly LatencyStep[],
+): Overview['steps'] {
+  const byName = Map.groupBy(latencies, ({ at }) => at)
+  return steps.map((step, index) => ({ ...step, latency: toLatency(byName.get(names[index] ?? '') ?? []) }))
+}
+
+/** One query per key: there are at most ten, and the table may hold thousands. */
+export const nameKeys = ({ store }: Context, counted: readonly KeyCount[]): Promise<Overview['keys']> =>
+  Promise.all(
+    counted.map(async ({ name: id, count, failed }) => {
+      const { name, mode } = (await store.keys.find(id)) ?? { name: 'public sandbox key', mode: 'test' }
+      return { id, name, mode, verifications: count, failed }
+    }),
+  )
+
+type Totals = Pick<Step, 'verified' | 'not_verified' | 'failed'>
+
+const addUp = (steps: readonly Step[]): Totals =>
+  steps.reduce(
+    (sum, step) => ({
+      verified: sum.verified + step.verified,
+      not_verified: sum.not_verified + step.not_verified,
+      failed: sum.failed + step.failed,
+    }),
+    { verified: 0, not_verified: 0, failed: 0 },
+  )
+
+/** "Not verified" is a success: only requests without an answer count as failed. */
+function toSuccessRate({ verified, not_verified, failed }: Totals): number | null {
+  const total = verified + not_verified + failed
+  return total === 0 ? null : (verified + not_verified) / total
+}
+
+export function toLatency(counts: Parameters<typeof estimatePercentile>[0]): Overview['latency'] {
+  const read = (part: number) => Math.round((estimatePercentile(counts, part) ?? 0) * 100) / 100
+  return counts.length === 0 ? null : { p50_ms: read(0.5), p95_ms: read(0.95), p99_ms: read(0.99) }
+}
+
+/** A named range, or a range of one's own when `from` is given. */
+export type OverviewQuery = {
+  readonly range: Range
+  readonly mode: Overview['mode']
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+/** Without `to`, a range of one's own ends now. */
+export function readPeriod({ range, from, to }: OverviewQuery, now: number): Period {
+  if (from === undefined) {
+    if (to !== undefined) throw toProblem('from', 'is required with to')
+    return toPeriod(range, now)
+  }
+  const [start, end] = [Date.parse(from), to === undefined ? now : Date.parse(to)]
+  if (end <= start)
+    throw toProblem(
+      to === undefined ? 'from' : 'to',
+      `must be ${to === undefined ? 'in the past' : 'later than from'}`,
+    )
+  const period = toCustomPeriod(start, end, now)
+  if (!period) throw toProblem('from', `must be at most ${MOST_STEPS} days before the end`)
+  return period
+}
+
+const toProblem = (field: string, rule: string) =>
+  new AppError('validation_failed', { errors: { [field]: [`${field} ${rule}`] } })
+
+export const toStretch = ({ span, names }: Period, mode: Overview['mode']) => ({
+  span,
+  from: names[0] ?? '',
+  until: names.at(-1) ?? '',
+  mode: mode === 'all' ? null : mode,
+})
+
+/** Requests for the same figures share one query of the database. */
+export type OverviewCache<T> = { readonly read: (query: OverviewQuery) => Promise<T> }
+
+const FRESH_MS = 1000
+/** Figures are kept this many times as long as they took to compute, so that computing takes at most 5 % of the time. */
+const KEPT_TIMES = 20
+/** A range of one's own makes an entry of its own. */
+const MOST_ENTRIES = 50
+
+export function createOverviewCache<T>(compute: (query: OverviewQuery) => Promise<T>): OverviewCache<T> {
+  const entries = new Map<string, { until: number; readonly value: Promise<T> }>()
+  return {
+    read: (query) => {
+      const name = [query.range, query.mode, query.from, query.to].join(' ')
+      const last = entries.get(name)
+      const now = performance.now()
+      if (last && now < last.until) return last.value
+      const entry = { until: Number.POSITIVE_INFINITY, value: compute(query) }
+      entries.delete(name)
+      entries.set(name, entry)
+      const [oldest] = entries.keys()
+      if (entries.size > MOST_ENTRIES && oldest !== undefined) entries.delete(oldest)
+      entry.value.then(
+        () => {
+          entry.until = now + Math.max(FRESH_MS, KEPT_TIMES * (performance.now() - now))
+        },
+        () => entries.delete(name),
+      )
+      return entry.value
+    },
+  }
+}

@@ -1,0 +1,153 @@
+import { auditBy } from '../audit/audit-by.ts'
+import type { Actor } from '../contract/role.ts'
+import { type Static, Type } from '../contract/schema.ts'
+import { readPersonNumber } from '../contract/virtual-nin.ts'
+import { AppError } from '../errors.ts'
+import { HIDDEN } from '../verification/mask.ts'
+import { unlockNumber } from '../verification/unlock-number.ts'
+import type { AdminDeps } from './admin-deps.ts'
+import { Kind, requireReason, strict } from './fields.ts'
+import { type AdminRoute, defineRoute } from './route.ts'
+import { Password } from './sessions.ts'
+
+export const RecordCounts = Type.Object({
+  nin: Type.Integer(),
+  bvn: Type.Integer(),
+  pictures: Type.Integer(),
+})
+const Number11 = Type.String({ pattern: '^[0-9]{11}$', 'x-rule': 'must be 11 digits' })
+const LookUpRecordRequest = Type.Object({ kind: Kind, number: Number11 }, strict)
+const RevealRecordRequest = Type.Object(
+  {
+    kind: Kind,
+    number: Number11,
+    reason: Type.String({ minLength: 10, maxLength: 200, 'x-rule': 'must have 10 to 200 characters' }),
+    /** Needed unless the account signs in by single sign-on. */
+    password: Type.Optional(Password),
+  },
+  strict,
+)
+/** Fields by their dotted names. A masked value is **** if the field is filled, else empty. */
+export const RecordView = Type.Object({
+  found: Type.Boolean(),
+  fields: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
+})
+export type RecordView = Static<typeof RecordView>
+
+const tag = 'Records'
+
+const count = defineRoute({
+  name: 'count_records',
+  tag,
+  method: 'GET',
+  path: '/admin/records',
+  summary: 'The number of your own records.',
+  role: 'viewer',
+  output: RecordCounts,
+  run: async ({ counter }) => {
+    const { records, pictures } = await counter.read()
+    return { ...records, pictures }
+  },
+})
+
+const lookUp = defineRoute({
+  name: 'look_up_record',
+  tag,
+  method: 'POST',
+  path: '/admin/records/lookup',
+  summary: 'Which fields of a record are filled, without their values. Audited.',
+  role: 'operator',
+  input: LookUpRecordRequest,
+  output: RecordView,
+  run: async (deps, { input, actor }) => {
+    const { found, fields } = await open(deps, actor, { phase: 'record_viewed', ...input })
+    return { found, fields: fields.map(({ name, value }) => ({ name, value: value === '' ? '' : HIDDEN })) }
+  },
+})
+
+const reveal = defineRoute({
+  name: 'reveal_record',
+  tag,
+  method: 'POST',
+  path: '/admin/records/reveal',
+  summary: 'A record with its values. Needs the password again and a reason. Audited.',
+  role: 'owner',
+  input: RevealRecordRequest,
+  output: RecordView,
+  run: async (deps, { input: { kind, number, reason, password }, actor }) => {
+    const checkedReason = requireReason(reason)
+    await deps.authentication.confirmPassword(actor, password)
+    return open(deps, actor, { phase: 'record_revealed', kind, number, reason: checkedReason })
+  },
+})
+
+type RecordAccess = {
+  readonly phase: 'record_viewed' | 'record_revealed'
+  readonly kind: Kind
+  readonly number: string
+  readonly reason?: string
+}
+
+/** Reads a record and writes the access to the audit log before it returns. */
+async function open(
+  deps: AdminDeps,
+  actor: Actor,
+  { phase, kind, number, reason }: RecordAccess,
+): Promise<RecordView> {
+  const { registry, toSubjectHash } = deps.context
+  const entry = await registry.find(kind, number)
+  await auditBy(deps, actor).record([
+    {
+      phase,
+      subject: toSubjectHash(kind, number),
+      outcome: entry ? 'found' : 'not_found',
+      detail: reason === undefined ? kind : `${kind}; reason: ${reason}`,
+    },
+  ])
+  return entry ? { found: true, fields: toFields(entry.record) } : { found: false, fields: [] }
+}
+
+/** Without links to pictures: a link works without signing in. */
+const toFields = (record: object, group = ''): RecordView['fields'] =>
+  Object.entries(record).flatMap(([name, value]: [string, unknown]) => {
+    if (name === 'image_url') return []
+    if (typeof value === 'object' && value !== null) return toFields(value, `${group}${name}.`)
+    return [{ name: `${group}${name}`, value: value === null ? '' : String(value) }]
+  })
+
+const UnlockRequest = Type.Object(
+  {
+    kind: Kind,
+    number: Type.String({ minLength: 11, maxLength: 20, 'x-rule': 'must be 11 digits, or a virtual NIN' }),
+    reason: Type.String({ minLength: 10, maxLength: 200, 'x-rule': 'must have 10 to 200 characters' }),
+  },
+  strict,
+)
+/** 0: the number was not locked. */
+export const Unlocked = Type.Object({ failed_matches: Type.Integer() })
+export type Unlocked = Static<typeof Unlocked>
+
+const unlock = defineRoute({
+  name: 'unlock_number',
+  tag: 'Records',
+  method: 'POST',
+  path: '/admin/attempts/unlock',
+  summary:
+    'Forget the failed matches of a number, so that it can be verified again after 429 too_many_attempts. Needs a reason. Audited.',
+  role: 'operator',
+  input: UnlockRequest,
+  output: Unlocked,
+  run: async (deps, { input: { kind, number: text, reason }, actor }) => {
+    const checkedReason = requireReason(reason)
+    const number = readPersonNumber(kind, text.trim())
+    if (number === undefined) throw toInvalid()
+    const { store, keyring } = deps.context
+    const unlocking = { store, keyring: keyring(), audit: auditBy(deps, actor) }
+    return { failed_matches: await unlockNumber(unlocking, { kind, number, reason: checkedReason }) }
+  },
+})
+
+const toInvalid = () =>
+  new AppError('validation_failed', { errors: { number: ['number must be 11 digits, or a virtual NIN'] } })
+
+export const RECORD_ROUTES: readonly AdminRoute[] = [count, lookUp, reveal, unlock]

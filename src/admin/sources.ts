@@ -1,0 +1,121 @@
+import { auditBy } from '../audit/audit-by.ts'
+import { checkVendor, readCallOrders } from '../context/source-control.ts'
+import { type Static, Type } from '../contract/schema.ts'
+import { AppError } from '../errors.ts'
+import { disableSource, enableSource } from '../sources/kill-switch.ts'
+import { changeOrder } from '../sources/source-order.ts'
+import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
+import { done, Kind, Ok, strict } from './fields.ts'
+import { type AdminRoute, defineRoute } from './route.ts'
+import { readSourceStates, SourceState } from './source-states.ts'
+
+export const SourceList = Type.Object({
+  /** In call order. `registry` is your own records. */
+  nin_order: Type.Array(Type.String()),
+  bvn_order: Type.Array(Type.String()),
+  /** Where the order was changed and replaces that of the settings. */
+  changed_orders: Type.Array(Kind),
+  sources: Type.Array(SourceState),
+  /** Vendors with settings; these can be checked. */
+  can_check: Type.Array(Type.String()),
+})
+export type SourceList = Static<typeof SourceList>
+const OrderRequest = Type.Object(
+  {
+    kind: Kind,
+    /** Every configured source once. */
+    names: Type.Optional(Type.Array(Type.String({ maxLength: 40 }), { maxItems: 50 })),
+  },
+  strict,
+)
+export const SourceChecked = Type.Object({
+  ok: Type.Boolean(),
+  asked: Type.String(),
+  result: Type.String(),
+  ms: Type.Number(),
+  explanation: Type.String(),
+})
+
+const tag = 'Sources'
+
+const list = defineRoute({
+  name: 'list_sources',
+  tag,
+  method: 'GET',
+  path: '/admin/sources',
+  summary: 'The sources in call order, and their state.',
+  role: 'viewer',
+  output: SourceList,
+  run: async ({ context }) => {
+    const { config, store } = context
+    const { nin, bvn } = await readCallOrders(store, config)
+    return {
+      nin_order: [...nin.names],
+      bvn_order: [...bvn.names],
+      changed_orders: (['nin', 'bvn'] as const).filter((kind) => ({ nin, bvn })[kind].isChanged),
+      sources: await readSourceStates(context),
+      can_check: VENDOR_NAMES.filter((name) => config.vendors[name]),
+    }
+  },
+})
+
+const toSwitch = (verb: 'disable' | 'enable', summary: string, turn: typeof disableSource) =>
+  defineRoute({
+    name: `${verb}_source`,
+    tag,
+    method: 'POST',
+    path: `/admin/sources/:name/${verb}`,
+    summary,
+    role: 'operator',
+    output: Ok,
+    run: async (deps, { params, actor }) => {
+      const table = deps.context.store.sources
+      await turn({ table, audit: auditBy(deps, actor) }, readName(params.name))
+      return done
+    },
+  })
+
+const disable = toSwitch('disable', 'Disable a source on all nodes, within 5 seconds.', disableSource)
+const enable = toSwitch('enable', 'Enable a source on all nodes, within 5 seconds.', enableSource)
+
+const order = defineRoute({
+  name: 'order_sources',
+  tag,
+  method: 'POST',
+  path: '/admin/sources/order',
+  summary:
+    'Change the call order on all nodes, within 5 seconds. Without names, the order of the settings counts again.',
+  role: 'operator',
+  input: OrderRequest,
+  output: Ok,
+  run: async (deps, { input: { kind, names }, actor }) => {
+    const { config, store } = deps.context
+    const orderDeps = { table: store.sourceOrders, audit: auditBy(deps, actor) }
+    await changeOrder(orderDeps, kind, config[`${kind}Sources`], names)
+    return done
+  },
+})
+
+const check = defineRoute({
+  name: 'check_source',
+  tag,
+  method: 'POST',
+  path: '/admin/sources/:name/check',
+  summary: 'Call a vendor once with its test number. The call may be billed.',
+  role: 'operator',
+  output: SourceChecked,
+  run: async (deps, { params, actor }) => {
+    const { config, store, audit } = deps.context
+    const checking = { config, store, audit: auditBy(deps, actor), node: audit.owner }
+    const { ok, asked, result, ms, explanation } = await checkVendor(checking, readName(params.name))
+    return { ok, asked, result, ms, explanation }
+  },
+})
+
+function readName(text: string | undefined): VendorName {
+  const name = VENDOR_NAMES.find((known) => known === text)
+  if (!name) throw new AppError('not_found')
+  return name
+}
+
+export const SOURCE_ROUTES: readonly AdminRoute[] = [list, disable, enable, order, check]
