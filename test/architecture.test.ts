@@ -20,7 +20,6 @@ const ROOMS = [
   'catalogue',
   'backup',
   'config',
-  'witness',
   'webhooks',
   'sources',
   'accounts',

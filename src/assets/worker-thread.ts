@@ -12,7 +12,6 @@ export const WORKER_THREADS = {
   sealing: 'src/registry/import/sealing-worker.ts',
   'sqlite-writer': 'src/store/sqlite-worker.ts',
   'wal-checkpoint': 'src/database/wal-checkpoint-worker.ts',
-  witness: 'src/store/witness-worker.ts',
 } as const
 
 type WorkerThread = keyof typeof WORKER_THREADS

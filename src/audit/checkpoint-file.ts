@@ -3,10 +3,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { CHECKPOINT_EVENT } from '../contract/event.ts'
 import { UserError } from '../errors.ts'
 import type { Checkpoint } from '../store/audit-table.ts'
 
-/** A copy of a checkpoints.log, or a folder with its parts. `path` is how messages name it. */
+/**
+ * Checkpoints outside the database: a copy of a checkpoints.log, a folder with its parts, or a file of received webhooks, one event
+ * a line. `path` is how messages name it.
+ */
 export type CheckpointFile = { readonly path: string; readonly parts: readonly Part[] }
 
 /** One file, with its size when it was opened. */
@@ -57,7 +61,8 @@ async function* readPart({ path, size }: Part): AsyncIterable<Checkpoint | undef
   const text = path.endsWith('.gz') ? pipeline(bytes, createGunzip(), () => {}) : bytes
   const input = Readable.from(refuseLongLines(text))
   for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-    if (line.trim() !== '') yield parseLine(line)
+    const parsed = line.trim() === '' ? OTHER_EVENT : parseLine(line)
+    if (parsed !== OTHER_EVENT) yield parsed
   }
 }
 
@@ -75,19 +80,28 @@ async function* refuseLongLines(pieces: AsyncIterable<Buffer>): AsyncIterable<Bu
   }
 }
 
-/** After an incomplete line, the next checkpoint may follow without a line break. */
-export function parseLine(line: string): Checkpoint | undefined {
+/** A receiver may write all its events to one file. */
+const OTHER_EVENT = 'other event'
+
+/** A line of checkpoints.log, or an event. Undefined: neither, or incomplete. */
+export function parseLine(line: string): Checkpoint | typeof OTHER_EVENT | undefined {
+  // After an incomplete line, the next one may follow without a line break.
+  const value = parseObject(line) ?? parseObject(line.slice(findLastStart(line)))
+  if (typeof value?.type === 'string' && value.type !== CHECKPOINT_EVENT) return OTHER_EVENT
+  const { time, body, signature } = (value?.data ?? value ?? {}) as Readonly<Record<string, unknown>>
+  return typeof time === 'string' && typeof body === 'string' && typeof signature === 'string'
+    ? { time, body, signature }
+    : undefined
+}
+
+const findLastStart = (line: string) =>
+  Math.max(line.lastIndexOf('{"time":'), line.lastIndexOf(`{"type":"${CHECKPOINT_EVENT}"`), 0)
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value = JSON.parse(line.slice(Math.max(line.lastIndexOf('{"time":'), 0))) as unknown
-    return isCheckpoint(value) ? value : undefined
+    const value = JSON.parse(text) as Readonly<Record<string, unknown>> | null
+    return typeof value === 'object' ? (value ?? undefined) : undefined
   } catch {
     return undefined
   }
 }
-
-const isCheckpoint = (value: unknown): value is Checkpoint =>
-  typeof value === 'object' &&
-  value !== null &&
-  ['time', 'body', 'signature'].every(
-    (name) => typeof (value as Readonly<Record<string, unknown>>)[name] === 'string',
-  )

@@ -86,7 +86,7 @@ async function readLast(file: FileHandle): Promise<Checkpoint | undefined> {
     const last = lines
       .toReversed()
       .map(parseLine)
-      .find((each) => each !== undefined)
+      .find((each) => typeof each === 'object')
     if (last || length === size) return last
   }
 }

@@ -59,8 +59,8 @@ export async function makeCheckpoint(
 }
 
 /**
- * Later than the last checkpoint, also after the clock was set back: the last one by time must be the last one that was made, and
- * the witness takes those of earlier times as sent. One of a clock that was ahead by more than a day is not followed.
+ * Later than the last checkpoint, also after the clock was set back: the last one by time must be the last one that was made.
+ * One of a clock that was ahead by more than a day is not followed.
  */
 function toNextTime(before: Checkpoint | undefined): string {
   const now = steadyNow()

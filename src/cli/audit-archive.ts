@@ -5,7 +5,6 @@ import { ARCHIVE_SUFFIX } from '../audit/archive/find-archives.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, strong, toCount } from '../server/terminal.ts'
-import { findTargetId } from '../witness/target.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { createProgress } from './progress.ts'
@@ -52,10 +51,10 @@ function readFileName(text: string): string {
 }
 
 const runArchive = ({ before, to, json }: Options): Promise<void> =>
-  withCommandContext(async ({ store, signer, auditLog, database, config }) => {
+  withCommandContext(async ({ store, signer, auditLog, database }) => {
     const progress = createProgress()
-    const [by, witness] = [toCommandAuthor(), findTargetId(config)]
-    const deps = { store, signer, audit: auditLog, by, witness, onProgress: progress.show }
+    const by = toCommandAuthor()
+    const deps = { store, signer, audit: auditLog, by, onProgress: progress.show }
     const { archived, left } = await archiveLog(before, to, deps).finally(progress.clear)
     if (json) return sayJson({ database }, { file: archived ? to : null, ...toFigures(archived), left })
     for (const line of left) say(line)

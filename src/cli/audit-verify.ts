@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { type CheckpointFile, readCheckpoints } from '../audit/checkpoint-file.ts'
+import { type CheckpointFile, findCheckpointFile, readCheckpoints } from '../audit/checkpoint-file.ts'
+import { findPlace } from '../audit/checkpoint-place.ts'
 import { type ComparedFile, toVerdictText } from '../audit/verdict-text.ts'
 import type { Verdict } from '../audit/verify-audit-log.ts'
 import { verifyStore } from '../audit/verify-store.ts'
@@ -17,12 +18,10 @@ import { readKeyFile, toPublicKeyOf } from './audit-key.ts'
 import { toStoreUserError, withStore } from './command-context.ts'
 import { printDatabase } from './database.ts'
 import { addHelp } from './help.ts'
-import { type OutsideCheckpoints, withOutsideCheckpoints } from './outside-checkpoints.ts'
 import { createProgress } from './progress.ts'
 
 type Options = {
   checkpoints?: string
-  witness?: true
   archive?: string[]
   publicKey?: string
   json?: true
@@ -34,27 +33,26 @@ export function addAuditVerifyCommand(audit: Command): void {
     .description('read the whole audit log, compare it with its checkpoints, and report the first fault')
     .option(
       '--checkpoints <path>',
-      'a copy of checkpoints.log (also .gz), or of its folder, kept away from this server',
+      'checkpoints that were kept away from this server: a copy of checkpoints.log (also .gz) or of its folder, or a file of received webhooks, one audit.checkpoint a line',
     )
-    .option('--witness', 'compare with the checkpoints of the witness: see TABBAT_WITNESS')
     .option(...ARCHIVE_OPTION)
     .option('--public-key <file>', 'public key of the checkpoints; with it, no root key is needed')
     .option('--json', 'print a JSON object')
     .action((options: Options) =>
       withKeyAndStore(options, (publicKey, store) =>
-        withOutsideCheckpoints(options, (outside) => runVerify(publicKey, store, outside, options)),
+        runVerify(publicKey, store, findOutside(options), options),
       ),
     )
   addHelp(command, {
     details:
-      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints and --witness find a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. Without them, the log is also compared with TABBAT_CHECKPOINT_DIR, if that is outside the data folder. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
+      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. Without it, the log is compared with TABBAT_CHECKPOINT_DIR, if that is outside the data folder. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
     usesDatabase: true,
-    settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_WITNESS', 'TABBAT_WITNESS_TOKEN', 'TABBAT_AUDIT_ARCHIVE_DIR'],
+    settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'no fault found', 1: 'a fault was found, or the log could not be read' },
     examples: {
       'audit verify': 'check the log against the checkpoints in the database',
       'audit verify --checkpoints /elsewhere/checkpoints.log': 'check it against a copy kept elsewhere',
-      'audit verify --witness': 'check it against the checkpoints that the witness has',
+      'audit verify --checkpoints /elsewhere/events.ndjson': 'check it against the webhooks of a receiver',
     },
   })
 }
@@ -74,6 +72,33 @@ async function withKeyAndStore(
       throw toStoreUserError(config, error)
     })
     .finally(store.close)
+}
+
+/** Checkpoints that were stored outside the database. */
+type OutsideCheckpoints = {
+  readonly file: CheckpointFile | undefined
+  readonly compared: ComparedFile | undefined
+  /** By an option. It must then hold checkpoints. */
+  readonly isNamed: boolean
+}
+
+/** Called before the database is read, which then has every one of them. */
+function findOutside({ checkpoints }: Options): OutsideCheckpoints {
+  const file = checkpoints === undefined ? findOwnFile() : findCheckpointFile(checkpoints)
+  const compared = file && { path: file.path, place: findPlace(file.path, loadConfig()) }
+  return { file, compared, isNamed: checkpoints !== undefined }
+}
+
+/** The checkpoints of this server, if they are in another folder than its data. */
+function findOwnFile(): CheckpointFile | undefined {
+  const { dataDir, checkpointDir = dataDir } = loadConfig()
+  if (findPlace(checkpointDir, { dataDir, checkpointDir }) === 'data folder') return undefined
+  try {
+    return findCheckpointFile(checkpointDir)
+  } catch {
+    // The result says that no file was compared.
+    return undefined
+  }
 }
 
 async function runVerify(

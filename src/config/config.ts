@@ -11,7 +11,6 @@ import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
 import { listSsoProblems } from './access-settings.ts'
 import { SETTINGS } from './server-settings.ts'
 import { listTelemetryProblems } from './telemetry-settings.ts'
-import { listWitnessProblems } from './witness-settings.ts'
 import { listShareProblems } from './worker-share.ts'
 
 export type Config = ValuesOf<typeof SETTINGS> & {
@@ -51,8 +50,8 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
   const { ninSources = [], bvnSources = [], catalogueSources = [] } = values
   const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
   const vendors = readVendors(named, given, values, problems)
-  const { otlpHeaders, oidcClientSecret, witnessToken } = values
-  const sent = [...Object.keys(vendors), otlpHeaders, oidcClientSecret, witnessToken]
+  const { otlpHeaders, oidcClientSecret } = values
+  const sent = [...Object.keys(vendors), otlpHeaders, oidcClientSecret]
   const sendsCredentials = sent.some((each) => each !== undefined)
   problems.push(...listTlsProblems(environment, values.databaseUrl, sendsCredentials))
   if (values.catalogueSync !== 'off' && !values.catalogueSources)
@@ -67,7 +66,7 @@ export function loadConfig(environment: Environment = process.env, envFile = '.e
     problems.push(
       'TABBAT_AUDIT_KEEP needs TABBAT_AUDIT_ARCHIVE_DIR, the folder for the archives: audit rows are never removed without an archive',
     )
-  problems.push(...listShareProblems(values), ...listSsoProblems(given), ...listWitnessProblems(values))
+  problems.push(...listShareProblems(values), ...listSsoProblems(given))
   problems.push(...listTelemetryProblems(given, values))
   if (problems.length > 0) throw new ConfigError(problems)
   const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))

@@ -21,7 +21,6 @@ import { ROOT_KEY_SETTINGS } from './root-key-settings.ts'
 import { CATALOGUE_SETTINGS, SOURCE_SETTINGS } from './source-settings.ts'
 import { TELEMETRY_SETTINGS } from './telemetry-settings.ts'
 import { WEBHOOK_SETTINGS } from './webhook-settings.ts'
-import { WITNESS_SETTINGS } from './witness-settings.ts'
 
 /** The settings of the server. Those of the vendors are in sources/. */
 export const SETTINGS = {
@@ -138,7 +137,6 @@ export const SETTINGS = {
   ...BATCH_SETTINGS,
   ...REQUEST_SETTINGS,
   ...PEOPLE_SETTINGS,
-  ...WITNESS_SETTINGS,
   ...LISTENER_SETTINGS,
   ...ACCESS_SETTINGS,
   logLevel: setting(

@@ -13,7 +13,6 @@ import { UserError } from '../errors.ts'
 import { endOf, monthOf, startOf, toMonth } from '../ledger/audit-months.ts'
 import { openStore, type Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
-import { findTargetId } from '../witness/target.ts'
 
 export type ArchivingDeps = {
   readonly store: Store
@@ -23,11 +22,11 @@ export type ArchivingDeps = {
   readonly isStopped?: () => boolean
 }
 
-export type ArchivingConfig = Pick<Config, 'auditKeep' | 'auditArchiveDir' | 'witness' | 'witnessToken'>
+export type ArchivingConfig = Pick<Config, 'auditKeep' | 'auditArchiveDir'>
 
 /** Archives what is due now. Of several nodes one does it; the others try again an hour later. */
 export async function archiveDue(
-  { auditKeep, auditArchiveDir, ...sending }: ArchivingConfig,
+  { auditKeep, auditArchiveDir }: ArchivingConfig,
   { store, audit, keyring, log, isStopped }: ArchivingDeps,
 ): Promise<void> {
   if (auditKeep === 'off' || auditArchiveDir === undefined) return
@@ -40,7 +39,10 @@ export async function archiveDue(
     const signer = createSigner(keyring['audit-signing'])
     const { archived, left } = await withPatientStore(store, (patient) =>
       archiveLog(before, path, {
-        ...{ store: patient, signer, audit, by: 'TABBAT_AUDIT_KEEP', witness: findTargetId(sending) },
+        store: patient,
+        signer,
+        audit,
+        by: 'TABBAT_AUDIT_KEEP',
         ...(isStopped && { isStopped }),
       }),
     )

@@ -39,7 +39,6 @@ import { openRequests } from './open-requests.ts'
 import { openTelemetry } from './open-telemetry.ts'
 import { openGuessLimit, openIdempotency, openLocal } from './open-verification.ts'
 import { openContextWebhooks } from './open-webhooks.ts'
-import { openContextWitness } from './open-witness.ts'
 import { createRetention } from './retention.ts'
 import { openSourceChain, type SourceChain } from './source-chain.ts'
 import { openTlsCertificate, type TlsCertificate } from './tls-certificate.ts'
@@ -151,10 +150,9 @@ export async function createContext(
     lifecycle: { stopping: false },
   }
   const stopQueue = startQueue(context)
-  const witness = openContextWitness(config, context, workerNumber)
   return {
     ...context,
-    close: () => closeAll({ ...context, stopQueue, stopCleanup, scrub, requestLog, telemetry, witness }),
+    close: () => closeAll({ ...context, stopQueue, stopCleanup, scrub, requestLog, telemetry }),
   }
 }
 
@@ -179,7 +177,6 @@ type Closing = Pick<
   readonly scrub: { readonly close: () => Promise<void> } | undefined
   readonly telemetry: { readonly close: () => Promise<void> }
   readonly requestLog: { readonly close: () => Promise<void> }
-  readonly witness: { readonly close: () => Promise<void> } | undefined
 }
 
 /** In the order of dependence: the store is last. */
@@ -190,7 +187,7 @@ async function closeAll(parts: Closing): Promise<void> {
   const sending = parts.telemetry.close()
   certificate?.close()
   rateLimit?.close?.()
-  await Promise.all([stopCleanup(), nodes.close(), webhooks.close()])
+  await Promise.all([stopCleanup(), nodes.close()])
   await parts.revocations.stop()
   await scrub?.close()
   await catalogue.close()
@@ -199,8 +196,10 @@ async function closeAll(parts: Closing): Promise<void> {
   await parts.latencies.close()
   await parts.requestLog.close()
   await parts.sourceCalls.close()
+  await parts.audit.checkpointLast()
+  // It delivers the last checkpoint, and may still record that it disabled an endpoint.
+  await webhooks.close()
   await parts.audit.close()
-  await parts.witness?.close()
   await parts.store.close()
   await sending
 }

@@ -11,7 +11,7 @@ import { createMetrics, type Metrics, type MetricsOptions } from './metrics.ts'
 import { createQueueMetrics } from './queue-metrics.ts'
 import { createSizeMetrics } from './size-metrics.ts'
 import { createStoreMetrics } from './store-metrics.ts'
-import { createWitnessMetrics } from './witness-metrics.ts'
+import { createEndpointMetrics } from './webhook-metrics.ts'
 
 type TelemetryDeps = Omit<MetricsOptions, 'readers' | 'mostKeys'> & {
   readonly store: Store
@@ -38,8 +38,8 @@ const listReaders = (config: Config, store: Store) => [
   createSizeMetrics(store),
   createStoreMetrics(store, config.scrub !== 'off'),
   createQueueMetrics(store),
+  createEndpointMetrics(store.webhooks),
   createDiskMetrics({ data: config.dataDir, checkpoints: config.checkpointDir ?? config.dataDir }),
-  createWitnessMetrics(config, store),
 ]
 
 /** Undefined unless OTEL_EXPORTER_OTLP_ENDPOINT is set. Only then are the libraries loaded. */

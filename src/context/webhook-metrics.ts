@@ -1,4 +1,6 @@
-import { type Metric, toCounter, toSample } from '../telemetry/metric.ts'
+import type { WebhookTable } from '../store/webhook-table.ts'
+import { type Metric, toCounter, toGauge, toSample } from '../telemetry/metric.ts'
+import { toEndpointState } from '../webhooks/endpoint-view.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 
 export type WebhookCounts = Pick<Webhooks, 'counts'>
@@ -11,3 +13,12 @@ export const toWebhookMetrics = ({ counts }: WebhookCounts): Metric[] => [
     Object.entries(counts).map(([result, count]) => toSample({ result }, count)),
   ),
 ]
+
+/** The endpoints of all nodes. */
+export const createEndpointMetrics = (table: Pick<WebhookTable, 'list'>) => async (): Promise<Metric[]> => {
+  const states = (await table.list()).map(toEndpointState)
+  const samples = (['active', 'failing', 'disabled'] as const).map((state) =>
+    toSample({ state }, states.filter((each) => each === state).length),
+  )
+  return [toGauge('tabbat_webhook_endpoints', 'Endpoints of webhooks, by state.', samples)]
+}

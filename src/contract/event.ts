@@ -3,12 +3,16 @@ import { randomBytes } from 'node:crypto'
 /** Events about the requests of an API key. */
 export const KEY_EVENTS = ['verification.completed', 'verification.expired', 'batch.completed'] as const
 
+/** A new checkpoint of the audit log, whole: `tabbat audit verify` compares the log with those that were received. */
+export const CHECKPOINT_EVENT = 'audit.checkpoint'
+
 /** Events about the service, for the operator. */
 export const OPERATOR_EVENTS = [
   'source.down',
   'source.up',
   'spend.near_cap',
   'audit.unavailable',
+  CHECKPOINT_EVENT,
   'catalogue.changed',
 ] as const
 

@@ -11,6 +11,7 @@ const WHEN: Readonly<Record<(typeof KEY_EVENTS)[number] | (typeof OPERATOR_EVENT
   'source.up': 'A vendor can be used again.',
   'spend.near_cap': 'The spend of a vendor is near its daily cap.',
   'audit.unavailable': 'A process cannot write the audit log.',
+  'audit.checkpoint': 'A checkpoint of the audit log was signed.',
   'catalogue.changed': 'The catalogue has a new version.',
 }
 

@@ -36,14 +36,10 @@ export type ArchiveTable = {
   /** Removes some blocks of subjects and consents. */
   readonly removeBlocks: (number: number) => Promise<RemovalStep>
   /**
-   * Removes checkpoints, of those after a time, which name no chain that is not archived. Those that this witness has not
-   * accepted stay, and are removed with a later archive. Returns the last time that was read.
+   * Removes checkpoints, of those after a time, which name no chain that is not archived. Returns the last time that was
+   * read.
    */
-  readonly removeCheckpoints: (
-    number: number,
-    after: string,
-    witness?: string | undefined,
-  ) => Promise<string | undefined>
+  readonly removeCheckpoints: (number: number, after: string) => Promise<string | undefined>
   readonly finish: (number: number, now: number) => Promise<void>
 }
 
@@ -74,8 +70,8 @@ export function createArchiveTable(database: Database): ArchiveTable {
         if ((await deleteSome(database, table, OF_ARCHIVE, number)) >= ROWS_PER_STEP) return 'more'
       return 'done'
     },
-    removeCheckpoints: (number, after, witness) =>
-      database.transaction((inside) => removeCheckpoints(inside, number, after, witness)),
+    removeCheckpoints: (number, after) =>
+      database.transaction((inside) => removeCheckpoints(inside, number, after)),
     finish: async (number, now) => {
       await finish.run(number, now)
     },
@@ -145,31 +141,24 @@ async function removeEnd(database: Database, chain: string): Promise<number> {
     .run(chain, Number(last.last) - AUDIT_ROWS_PER_STEP)
 }
 
-/** The witness would never get it. */
-const IS_UNSENT = `(made.time >= COALESCE((SELECT sent_before FROM witness_states WHERE target = $3), '')
-  AND NOT EXISTS (SELECT 1 FROM witness_receipts AS sent
-    WHERE sent.target = $3 AND sent.time = made.time AND sent.signature = made.signature))`
-
 async function removeCheckpoints(
   inside: Database,
   number: number,
   after: string,
-  witness: string | undefined,
 ): Promise<string | undefined> {
   const page = await inside
     .prepare(
-      `SELECT made.time, made.body, ${IS_UNSENT} AS unsent FROM checkpoints AS made WHERE made.time > $1
-         AND made.time <= (SELECT checkpoints_until FROM audit_archives WHERE number = $2)
-       ORDER BY made.time LIMIT ${CHECKPOINTS_AT_ONCE}`,
+      `SELECT time, body FROM checkpoints WHERE time > $1
+         AND time <= (SELECT checkpoints_until FROM audit_archives WHERE number = $2)
+       ORDER BY time LIMIT ${CHECKPOINTS_AT_ONCE}`,
     )
-    .all(after, number, witness ?? '')
+    .all(after, number)
   const archived = new Set(
     (await inside.prepare('SELECT chain FROM audit_chains WHERE archive IS NOT NULL').all()).map(
       (row) => row.chain,
     ),
   )
-  const removable = page.filter(({ body, unsent }) => {
-    if (witness !== undefined && unsent) return false
+  const removable = page.filter(({ body }) => {
     const { heads } = JSON.parse(String(body)) as { heads: readonly { chain: string }[] }
     return heads.length > 0 && heads.every(({ chain }) => archived.has(chain))
   })

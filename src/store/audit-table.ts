@@ -1,8 +1,11 @@
+import { CHECKPOINT_EVENT, createEvent } from '../contract/event.ts'
+import { steadyNow } from '../contract/time.ts'
 import type { Database } from '../database/database.ts'
 import { createAppend, createPackRows } from '../ledger/append-audit.ts'
 import type { Append, PackRows } from '../ledger/audit-batch.ts'
 import { createMonthTable, type MonthTable } from '../ledger/audit-months.ts'
 import { AUDIT_COLUMNS, type FieldPolicy, type LoggedRow } from '../ledger/audit-row.ts'
+import { appendEvents } from '../ledger/event-table.ts'
 import { type ChainTable, createChainTable, type Head } from './audit-chains.ts'
 import { type AuditQueries, createAuditQueries } from './audit-queries.ts'
 import { createSubjectQueries, type SubjectQueries } from './subject-queries.ts'
@@ -24,6 +27,7 @@ export type AuditTable = AuditQueries &
     /** The next rows of a chain, in order. */
     readonly page: (chain: string, after: number, most: number) => Promise<LoggedRow[]>
     readonly hashes: (chain: string, after: number, upTo: number) => Promise<Uint8Array[]>
+    /** And the event that brings it to the endpoints that want it. */
     readonly insertCheckpoint: (checkpoint: Checkpoint) => Promise<void>
     readonly lastCheckpoint: () => Promise<Checkpoint | undefined>
     readonly listCheckpoints: () => Promise<Checkpoint[]>
@@ -53,9 +57,6 @@ export function createAuditTable(database: Database): AuditTable {
     `SELECT string_agg(${database.dialect === 'postgres' ? "encode(hash, 'hex')" : 'hex(hash)'}, '' ORDER BY sequence) AS hashes
      FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3`,
   )
-  const insertCheckpoint = database.prepare(
-    'INSERT INTO checkpoints (time, body, signature) VALUES ($1, $2, $3)',
-  )
   const lastCheckpoint = database.prepare(
     'SELECT time, body, signature FROM checkpoints ORDER BY time DESC LIMIT 1',
   )
@@ -84,13 +85,23 @@ export function createAuditTable(database: Database): AuditTable {
     page: async (chain, after, most) => (await page.all(chain, after, most)) as LoggedRow[],
     hashes: async (chain, after, upTo) =>
       toHashes(Buffer.from(String((await hashes.get(chain, after, upTo))?.hashes ?? ''), 'hex')),
-    insertCheckpoint: async ({ time, body, signature }) => {
-      await insertCheckpoint.run(time, body, signature)
-    },
+    insertCheckpoint: (checkpoint) => database.transaction((tx) => insertCheckpoint(tx, checkpoint)),
     lastCheckpoint: async () => (await lastCheckpoint.get()) as Checkpoint | undefined,
     listCheckpoints: async () => (await listCheckpoints.all()) as Checkpoint[],
     checkpointsFrom: async (time, most) => (await checkpointsFrom.all(time, most)) as Checkpoint[],
   }
+}
+
+async function insertCheckpoint(tx: Database, { time, body, signature }: Checkpoint): Promise<void> {
+  // The events of all nodes have one order.
+  await tx.lock('checkpoints')
+  await tx
+    .prepare('INSERT INTO checkpoints (time, body, signature) VALUES ($1, $2, $3)')
+    .run(time, body, signature)
+  const reference = 'audit'
+  const data = { reference, status: 'signed', time, body, signature }
+  const event = createEvent({ type: CHECKPOINT_EVENT, at: steadyNow(), keyId: '', reference, data })
+  await appendEvents(tx, [event])
 }
 
 const HASH_BYTES = 32

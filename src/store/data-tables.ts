@@ -52,8 +52,6 @@ export const DATA_TABLES = [
   'audit_archives',
   'erasures',
   'removed_access',
-  'witness_states',
-  'witness_receipts',
 ] as const
 export type DataTable = (typeof DATA_TABLES)[number]
 

@@ -57,6 +57,7 @@ import { queueByKey } from './migrations/0054-queue-by-key.ts'
 import { removedAccess } from './migrations/0055-removed-access.ts'
 import { requestFilters } from './migrations/0056-request-filters.ts'
 import { queueByTime } from './migrations/0057-queue-by-time.ts'
+import { noWitness } from './migrations/0058-no-witness.ts'
 
 /** `sql` runs on both engines; statements that differ stand under the name of the dialect. */
 type Migration = {
@@ -125,6 +126,7 @@ const MIGRATIONS: readonly Migration[] = [
   removedAccess,
   requestFilters,
   queueByTime,
+  noWitness,
 ]
 
 /** The schema that this program knows. */

@@ -36,7 +36,6 @@ import { createStatisticsTable, type StatisticsTable } from './statistics-table.
 import { CONSENT_INDEX, createSubjectTable, type SubjectTable } from './subject-table.ts'
 import { createThrottleTable, type ThrottleTable } from './throttle-table.ts'
 import { createWebhookTable, type WebhookTable } from './webhook-table.ts'
-import { createWitnessTable, type WitnessTable } from './witness-table.ts'
 
 /** Every query of the program, grouped by table. An absent value is undefined. */
 export type Tables = {
@@ -76,7 +75,6 @@ export type Tables = {
   readonly queue: QueueTable
   readonly batches: BatchTable
   readonly requests: RequestTable
-  readonly witness: WitnessTable
   readonly removals: RemovalTable
 }
 
@@ -117,7 +115,6 @@ export const createTables = (database: Database): Tables => ({
   queue: createQueueTable(database),
   batches: createBatchTable(database),
   requests: createRequestTable(database),
-  witness: createWitnessTable(database),
   removals: createRemovalTable(database),
 })
 
@@ -158,7 +155,6 @@ export const WRITES: { readonly [Table in keyof Tables]: readonly (keyof Tables[
   adminTokens: ['insert', 'revoke', 'touch'],
   batches: ['begin', 'addRows', 'breakOff', 'feed', 'forget'],
   requests: ['append', 'prune'],
-  witness: ['claim', 'release', 'markSent', 'markFailed'],
   removals: [],
   accounts: [
     'invite',

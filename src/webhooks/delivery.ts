@@ -60,6 +60,8 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       while (running.size > 0) await Promise.all(running)
     },
     close: async () => {
+      // The last checkpoint of the audit log has just been made.
+      await startDue().catch(onError)
       closed = true
       await poll.close()
       const finished = Promise.all(running)

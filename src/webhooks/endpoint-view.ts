@@ -10,7 +10,7 @@ export const toEndpointView = (row: EndpointRow, pending: number) => ({
   name: row.name,
   url: row.url,
   /** An endpoint that fails still gets events. */
-  state: toState(row),
+  state: toEndpointState(row),
   events: [...row.events],
   keys: [...row.lineages],
   pending,
@@ -21,7 +21,7 @@ export const toEndpointView = (row: EndpointRow, pending: number) => ({
   old_secret_until: time(row.previousUntil),
 })
 
-const toState = ({ disabledAt, failingSince }: EndpointRow) => {
+export const toEndpointState = ({ disabledAt, failingSince }: EndpointRow) => {
   if (disabledAt !== undefined) return 'disabled' as const
   return failingSince === undefined ? ('active' as const) : ('failing' as const)
 }

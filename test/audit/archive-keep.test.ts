@@ -16,8 +16,6 @@ const config = (auditArchiveDir: string, auditKeep: number | 'off' = 365 * DAY_M
   auditKeep,
   auditArchiveDir,
   recordsKeep: 'off' as const,
-  witness: undefined,
-  witnessToken: undefined,
 })
 
 describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {

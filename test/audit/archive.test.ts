@@ -105,25 +105,6 @@ describeEngines(ENGINES, (engine) => {
         expect(await verify(archives, { file, threadsFromRows, threads: 1 })).toMatchObject({ sound: true })
   })
 
-  it('keeps checkpoints that the witness has not accepted, until a later archive', async () => {
-    const made = await store.audit.listCheckpoints()
-    const toTimes = (list: readonly { time: string }[]) => list.map(({ time }) => time)
-    const [sent, unsent] = [made.slice(0, 3), made.slice(3)]
-    await store.witness.claim({ target: 'w', holder: 'h', now: 1, until: 2 })
-    await store.witness.markSent('w', sent, new Date().toISOString(), 1)
-    await archive(Date.UTC(2020, 1), 'january.audit.zst', { witness: 'w' })
-    const kept = await store.audit.listCheckpoints()
-    expect(toTimes(kept)).toEqual(expect.arrayContaining(toTimes(unsent)))
-    expect(await store.witness.listUnsent('w', new Date().toISOString(), 99)).toEqual(kept)
-    const file = findCheckpointFile(join(folder, 'checkpoints.log'))
-    expect(await verify(inFolder(), { file })).toMatchObject({ sound: true })
-    await store.witness.markSent('w', kept, new Date().toISOString(), 1)
-    await archive(MARCH, 'february.audit.zst', { witness: 'w' })
-    const left = toTimes((await store.audit.listCheckpoints()).filter(({ body }) => /"chain"/.test(body)))
-    expect(left.filter((time) => toTimes(made).includes(time))).toEqual([])
-    expect(await verify(inFolder(), { file })).toMatchObject({ sound: true })
-  })
-
   it('says which archives were not compared', async () => {
     await archive()
     for (const check of [verify, verifyInThreads])

@@ -13,7 +13,6 @@ import { verifyStore } from '../../src/audit/verify-store.ts'
 import { writeExtract } from '../../src/audit/write-extract.ts'
 import { DAY_MS, HOUR_MS } from '../../src/contract/time.ts'
 import type { Store } from '../../src/store/store.ts'
-import { toRecent } from '../../src/witness/witness.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))
@@ -53,18 +52,12 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const start = Date.now()
     setClock(start + off)
     const first = await makeNext()
-    await store.witness.claim({ target: 'w', holder: 'h', now: Date.now(), until: Date.now() + HOUR_MS })
-    await store.witness.markSent('w', [first], toRecent(), Date.now())
     setClock(start + offLater)
     const second = await makeNext()
     const third = await makeNext()
     expect([first.time, second.time, third.time]).toEqual([first.time, second.time, third.time].toSorted())
     expect(await store.audit.lastCheckpoint()).toEqual(third)
     expect(toFirstRows(third.body)).toEqual([2])
-    expect((await store.witness.listUnsent('w', toRecent(), 10)).map(({ time }) => time)).toEqual([
-      second.time,
-      third.time,
-    ])
     const publicKey = toPublicKey(signer.publicKey, 'The key')
     expect(await verifyStore(store, { publicKey, file: undefined })).toMatchObject({
       sound: true,

@@ -153,7 +153,6 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
         /^warning: It is the one of this database \(version 1\).*beside the data/,
       ),
       checkpoints: expect.stringMatching(/^(warning: The copies lie beside|ok: There is none yet)/),
-      witness: expect.stringMatching(/^skipped: None is configured/),
       erasures: 'ok: No person was erased.',
       revocations: 'ok: Nothing was revoked.',
       backups: expect.stringMatching(/^warning: None was made/),

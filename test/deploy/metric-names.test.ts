@@ -1,6 +1,4 @@
-import { globSync, mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { globSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildMetricsServer } from '../../src/admin/server.ts'
 import { ERRORS } from '../../src/errors.ts'
@@ -34,10 +32,7 @@ describe.skipIf(!hasPostgres())('a scrape of a server', () => {
   beforeAll(async () => {
     const tls = writeCertificate(createCertificate())
     const database = { TABBAT_DATABASE_URL: await createTestDatabase() }
-    const witness = {
-      TABBAT_WITNESS: `sqlite:${join(mkdtempSync(join(tmpdir(), 'tabbat-names-')), 'witness.db')}`,
-    }
-    server = await openTestApp({ ...VENDOR, ...tls, ...database, ...witness, TABBAT_METRICS_TOKEN: TOKEN })
+    server = await openTestApp({ ...VENDOR, ...tls, ...database, TABBAT_METRICS_TOKEN: TOKEN })
     metrics = buildMetricsServer(server.context)
     await server.createKey({ mode: 'live', expiresAt: Date.now() + 86_400_000 })
     await server.context.store.meta.set({ last_backup_at: new Date().toISOString() })

@@ -35,7 +35,7 @@ describe('tabbat doctor', () => {
       .map((line) => line.slice(9, 21).trim())
     const local = ['version', 'settings', 'permissions', 'disk', 'archives', 'tls', 'ports', 'proxy']
     const database = ['database', 'clock', 'postgresql', 'connections', 'patroni', 'root key', 'audit rows']
-    const others = ['checkpoints', 'witness', 'erasures', 'revocations', 'backups', 'sources', 'nodes']
+    const others = ['checkpoints', 'erasures', 'revocations', 'backups', 'sources', 'nodes']
     expect(names).toEqual([...local, ...database, ...others])
     expect(stdout).toMatch(/^ok {7}backups {6}The last was made on /m)
     expect((await examine(settings)).healthy).toBe(true)

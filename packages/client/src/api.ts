@@ -21,7 +21,7 @@ export type Schemas = {
     }
   }
   Event: {
-    type: "verification.completed" | "verification.expired" | "batch.completed" | "source.down" | "source.up" | "spend.near_cap" | "audit.unavailable" | "catalogue.changed" | "webhook.test"
+    type: "verification.completed" | "verification.expired" | "batch.completed" | "source.down" | "source.up" | "spend.near_cap" | "audit.unavailable" | "audit.checkpoint" | "catalogue.changed" | "webhook.test"
     timestamp: string
     data: {
       /** The verification, the batch, or what the event is about. */

@@ -21,8 +21,6 @@ export type ArchiveDeps = {
   readonly audit: Pick<AuditLog, 'record' | 'checkpoint'>
   /** Who archives. */
   readonly by: string
-  /** The id of the witness, if checkpoints are sent to one. */
-  readonly witness?: string | undefined
   readonly isStopped?: () => boolean
   /** Called after each step, for progress. A test ends the process here. */
   readonly onStep?: (step: ArchiveStep) => void
@@ -53,9 +51,9 @@ type ArchiveResult = {
  */
 export function archiveLog(before: number, path: string, deps: ArchiveDeps): Promise<ArchiveResult> {
   return withProcessLock(deps.store, ARCHIVE_LOCK, async () => {
-    const { store, isStopped, onStep, witness } = deps
+    const { store, isStopped, onStep } = deps
     // What an interrupted run left.
-    await removeArchived(store.archives, { isStopped, onStep, witness })
+    await removeArchived(store.archives, { isStopped, onStep })
     // Closes the chains that are no longer in use.
     await deps.audit.checkpoint()
     const { chains, left } = await planArchive(store, before)
@@ -64,7 +62,7 @@ export function archiveLog(before: number, path: string, deps: ArchiveDeps): Pro
     if (existsSync(path)) throw toExists(path)
     const signed = await writeProved(path, { chains, left }, before, deps)
     const archived = await recordArchive(signed, deps)
-    await removeArchived(store.archives, { isStopped, onStep, witness })
+    await removeArchived(store.archives, { isStopped, onStep })
     onStep?.('removed')
     return { archived, left }
   })

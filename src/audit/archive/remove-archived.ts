@@ -7,8 +7,6 @@ type RemovalOptions = {
   readonly isStopped?: (() => boolean) | undefined
   readonly onStep?: ((step: 'rows' | 'blocks' | 'checkpoints') => void) | undefined
   readonly busyPauseMs?: number
-  /** The id of the witness: checkpoints that it has not accepted are not removed. */
-  readonly witness?: string | undefined
 }
 
 /** Between two steps, for the requests that are waiting. */
@@ -24,7 +22,7 @@ export async function removeArchived(table: ArchiveTable, options: RemovalOption
     await repeat(() => table.removeBlocks(number), 'blocks', options)
     let after: string | undefined = ''
     while (after !== undefined && !isStopped()) {
-      after = await table.removeCheckpoints(number, after, options.witness)
+      after = await table.removeCheckpoints(number, after)
       onStep('checkpoints')
       await pause(PAUSE_MS)
     }

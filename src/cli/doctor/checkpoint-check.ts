@@ -3,6 +3,7 @@ import { readLastCheckpoint } from '../../audit/checkpoint-folder.ts'
 import { openCheckpoint, type SignedHead, toPublicKey } from '../../audit/open-checkpoint.ts'
 import { createSigner } from '../../audit/signing.ts'
 import type { Config } from '../../config/config.ts'
+import { CHECKPOINT_EVENT } from '../../contract/event.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok, toWorst, warning } from './finding.ts'
@@ -59,7 +60,33 @@ export async function checkCheckpoints(
     )
   if (config.checkpointDir === undefined)
     findings.push(warning('', 'The copies lie beside the data. Set TABBAT_CHECKPOINT_DIR to another disk.'))
+  findings.push(...(await listReceiverProblems(store)))
   return toWorst(check, findings, `The last is of ${stored.time}, with copies in ${folder}.`)
+}
+
+/** A checkpoint is sent within seconds. */
+const MAX_PENDING = 3
+const MAX_COUNTED = 1000
+
+/** The endpoints of webhooks that get the checkpoints, as the servers have recorded them: none is called. */
+async function listReceiverProblems({ webhooks, deliveries }: Store): Promise<Finding[]> {
+  const receivers = (await webhooks.list()).filter(({ events }) => events.includes(CHECKPOINT_EVENT))
+  const problems = receivers.map(async ({ id, disabledAt, failingSince }) => {
+    const pending = await deliveries.countPending(id, MAX_COUNTED)
+    const waiting = pending < MAX_COUNTED ? String(pending) : `${MAX_COUNTED} or more`
+    if (disabledAt !== undefined) return [warning('', `Endpoint ${id} is disabled and gets no checkpoints.`)]
+    if (failingSince !== undefined)
+      return [
+        failed(
+          '',
+          `Endpoint ${id} has accepted nothing since ${new Date(failingSince).toISOString()}; events that wait: ${waiting}. See: tabbat webhooks deliveries ${id}`,
+        ),
+      ]
+    return pending > MAX_PENDING
+      ? [warning('', `Events that endpoint ${id} has not got yet: ${waiting}. Is a server running?`)]
+      : []
+  })
+  return (await Promise.all(problems)).flat()
 }
 
 /** Whether there are rows in a chain of this node. One that has not started yet has no name. */

@@ -16,7 +16,6 @@ import { checkNodes } from './node-check.ts'
 import { checkPatroni } from './patroni-check.ts'
 import { checkConnections, checkPostgres } from './postgres-checks.ts'
 import { checkRevocations } from './revocations-check.ts'
-import { checkWitness } from './witness-check.ts'
 
 type Opened = {
   readonly config: Config
@@ -34,7 +33,6 @@ const DATA_CHECKS: Checks<Opened> = {
   'root key': checkRootKey,
   'audit rows': checkLosses,
   checkpoints: async (opened) => checkCheckpoints(opened, await listRunning(opened)),
-  witness: checkWitness,
   erasures: checkErasures,
   revocations: checkRevocations,
   backups: checkBackups,
