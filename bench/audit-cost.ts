@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import type { AuditLog } from '../src/audit/audit-log.ts'
-import { loadConfig } from '../src/config/config.ts'
-import { createContext } from '../src/context/context.ts'
+import { loadConfig } from '../src/context/config.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 import { createApiServer } from '../src/server/api-server.ts'
+import { createContext } from '../src/server/create-context.ts'
 
 /**
  * What the audit log costs: the same server with it and without it, in one process, asked in turns.

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { loadConfig } from '../src/config/config.ts'
-import { type Context, createContext } from '../src/context/context.ts'
+import { loadConfig } from '../src/context/config.ts'
+import type { Context } from '../src/context/context.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 import { createApiServer } from '../src/server/api-server.ts'
+import { createContext } from '../src/server/create-context.ts'
 import { createReference } from '../src/verification/reference.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
-import { useCompileCache } from './config/compile-cache.ts'
+import { useCompileCache } from './settings/environment.ts'
 
 // By default, Node.js opens a debugger port on this signal. Through it, another process could read every key in memory.
 process.on('SIGUSR1', () => {})

@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadConfig } from '../src/config/config.ts'
-import { type Context, createContext } from '../src/context/context.ts'
+import { loadConfig } from '../src/context/config.ts'
+import type { Context } from '../src/context/context.ts'
 import { SCOPES } from '../src/contract/scope.ts'
 import { createKey, type KeyOptions } from '../src/keys/manage.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 import { type ApiServer, createApiServer } from '../src/server/api-server.ts'
+import { createContext } from '../src/server/create-context.ts'
 import { type InjectOptions, type InjectResponse, inject } from './inject.ts'
 
 export type TestApp = {

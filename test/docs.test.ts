@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { listSettings } from '../src/config/config.ts'
+import { listSettings } from '../src/context/config.ts'
 import { ERRORS } from '../src/errors.ts'
 import { parse } from './cli/parse.ts'
 

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import { createCheckAdminToken } from '../accounts/check-admin-token.ts'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
 import { ADMIN_ERRORS, AdminError } from '../contract/admin-error.ts'
 import { AppError, UserError } from '../errors.ts'

@@ -1,6 +1,6 @@
 import type { ArchiveStatement } from '../audit/archive/archive-statement.ts'
 import type { Context } from '../context/context.ts'
-import { readNodeReports } from '../context/node-report.ts'
+import { readNodeReports } from '../context/nodes.ts'
 import { readStorage, type StorageReport } from '../context/storage-report.ts'
 import { listWarnings } from '../context/warnings.ts'
 import { type Static, Type } from '../contract/schema.ts'

@@ -1,7 +1,7 @@
 import type { Context } from '../context/context.ts'
-import { readSourceReports } from '../context/source-control.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
+import { readSourceReports } from '../sources/source-control.ts'
 import type { SourceReport } from '../sources/status-report.ts'
 import { Operation } from './fields.ts'
 

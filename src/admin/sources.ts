@@ -1,8 +1,9 @@
 import { auditBy } from '../audit/audit-by.ts'
-import { checkVendor, readCallOrders } from '../context/source-control.ts'
+import { readShippedFolder } from '../catalogue/folder.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
 import { disableSource, enableSource } from '../sources/kill-switch.ts'
+import { checkVendor, readCallOrders } from '../sources/source-control.ts'
 import { changeOrder } from '../sources/source-order.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
 import { done, Kind, Ok, strict } from './fields.ts'
@@ -107,7 +108,11 @@ const check = defineRoute({
   run: async (deps, { params, actor }) => {
     const { config, store, audit } = deps.context
     const checking = { config, store, audit: auditBy(deps, actor), node: audit.owner }
-    const { ok, asked, result, ms, explanation } = await checkVendor(checking, readName(params.name))
+    const { ok, asked, result, ms, explanation } = await checkVendor(
+      checking,
+      readName(params.name),
+      readShippedFolder(),
+    )
     return { ok, asked, result, ms, explanation }
   },
 })

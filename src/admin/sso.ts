@@ -1,7 +1,7 @@
 import { hash, type KeyObject } from 'node:crypto'
 import type { Configuration, CustomFetch } from 'openid-client'
 import { type ClaimRules, type Claims, findSsoAccount, toSignInTime } from '../accounts/sso-account.ts'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../context/config.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'

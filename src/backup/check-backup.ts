@@ -1,12 +1,11 @@
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
 import { verifyStore } from '../audit/verify-store.ts'
-import type { Config } from '../config/config.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { Row } from '../database/database.ts'
 import { DATA_TABLES } from '../store/data-tables.ts'
-import { loadKeyring } from '../store/sealed-store.ts'
+import { loadKeyring, type SealedStoreSettings } from '../store/sealed-store.ts'
 import { type Snapshot, withSnapshot } from '../store/snapshot.ts'
 import type { Store } from '../store/store.ts'
 import type { Counts, Header } from './format.ts'
@@ -29,7 +28,7 @@ type Progress = (done: number, total: number, rows?: number) => void
  * picture opens, and the audit log. Throws when the file cannot be restored. `config` is used for the root key only.
  */
 export async function checkBackup(
-  config: Config,
+  config: SealedStoreSettings,
   store: Store,
   file: string,
   onProgress: Progress = () => {},

@@ -1,5 +1,5 @@
+import type { CheckpointFolders } from '../audit/settings.ts'
 import { readSignedSize } from '../audit/signed-file.ts'
-import type { Config } from '../config/config.ts'
 import { MINUTE_MS } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -18,7 +18,7 @@ import {
 type KeepDeps = {
   readonly tables: AccessTables
   readonly keyring: Pick<Keyring, 'revocation'>
-  readonly config: Pick<Config, 'dataDir' | 'checkpointDir'>
+  readonly config: CheckpointFolders
 }
 
 export const toRevocationsFolder = ({ checkpointDir, dataDir }: KeepDeps['config']) =>

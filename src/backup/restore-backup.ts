@@ -1,5 +1,5 @@
-import type { Config } from '../config/config.ts'
 import { type Keyring, openKeyring } from '../crypto/keyring.ts'
+import type { RootKeySettings } from '../crypto/root-key.ts'
 import { loadRootKeys } from '../crypto/root-key.ts'
 import type { Database } from '../database/database.ts'
 import { UserError } from '../errors.ts'
@@ -23,7 +23,7 @@ type RestoreOptions = {
  * transaction, which is committed only if the file was the same.
  */
 export async function restoreBackup(
-  config: Config,
+  config: RootKeySettings,
   store: Store,
   file: string,
   { force = false, onProgress = () => {}, afterRows = async () => {} }: RestoreOptions = {},

@@ -1,7 +1,7 @@
-import type { Config } from '../config/config.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { UserError } from '../errors.ts'
 import { openVendor } from '../sources/open-vendor.ts'
+import type { SourceSettings } from '../sources/settings.ts'
 import { SourceError } from '../sources/source.ts'
 import { SOURCE_PROBLEMS } from '../sources/source-problem.ts'
 import { VENDORS, type VendorName } from '../sources/vendors.ts'
@@ -23,7 +23,7 @@ export type ChangeRequest = Omit<SyncRequest, 'signal'>
 
 /** Fetches the lists of a vendor that is in the settings. */
 export async function syncVendor(
-  config: Pick<Config, 'vendors' | 'sourcesPrivate'>,
+  config: Pick<SourceSettings, 'vendors' | 'sourcesPrivate'>,
   deps: CatalogueDeps,
   name: VendorName,
   request: ChangeRequest,
@@ -40,7 +40,7 @@ export async function syncVendor(
   }
 }
 
-export function requireSettings({ vendors }: Pick<Config, 'vendors'>, name: VendorName): void {
+export function requireSettings({ vendors }: Pick<SourceSettings, 'vendors'>, name: VendorName): void {
   if (!vendors[name]) throw new UserError(`${name} is not set up: set ${listRequired(name)}.`)
 }
 

@@ -1,15 +1,18 @@
-import type { Config } from '../config/config.ts'
 import { openVendor } from '../sources/open-vendor.ts'
+import type { SourceSettings } from '../sources/settings.ts'
 import type { Source } from '../sources/source.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type LiveCatalogue, openCatalogue } from './live-catalogue.ts'
+import type { CatalogueSettings } from './settings.ts'
 import type { CatalogueDeps } from './versions.ts'
 
 /** The catalogue of a server: in memory, and synced on a schedule when the settings say so. */
 export type RefreshedCatalogue = Omit<LiveCatalogue, 'close'> & { readonly close: () => Promise<void> }
 
+type RefreshSettings = CatalogueSettings & Pick<SourceSettings, 'vendors' | 'sourcesPrivate'>
+
 export async function openRefreshedCatalogue(
-  config: Config,
+  config: RefreshSettings,
   deps: CatalogueDeps,
   log: Log,
 ): Promise<RefreshedCatalogue> {
@@ -27,7 +30,7 @@ export async function openRefreshedCatalogue(
 
 /** These vendors have their own connections, so a sync never delays a verification. */
 async function openSchedule(
-  { catalogueSync, catalogueSources = [], vendors, sourcesPrivate }: Config,
+  { catalogueSync, catalogueSources = [], vendors, sourcesPrivate }: RefreshSettings,
   deps: CatalogueDeps,
   log: Log,
 ): Promise<{ readonly close: () => Promise<void> } | undefined> {

@@ -1,6 +1,6 @@
 import { findArchives, findArchivesOf } from '../audit/archive/find-archives.ts'
 import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../context/config.ts'
 import { warn } from '../server/terminal.ts'
 import { toPublicKeyOf } from './audit-key.ts'
 import type { CommandContext } from './command-context.ts'

@@ -11,8 +11,8 @@ import {
   readVersion,
   type SaveResult,
 } from '../catalogue/versions.ts'
-import { loadConfig } from '../config/config.ts'
-import { toDatabaseText } from '../config/database-text.ts'
+import { loadConfig } from '../context/config.ts'
+import { toDatabaseText } from '../context/database-text.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toTable, warn } from '../server/terminal.ts'

@@ -1,5 +1,5 @@
 import type { Command, Help } from 'commander'
-import { listSettings } from '../config/config.ts'
+import { listSettings } from '../context/config.ts'
 import { UserError } from '../errors.ts'
 
 /** What `tabbat help <command>` prints below the options. */

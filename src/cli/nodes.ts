@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type NodeReport, readNodeReports } from '../context/node-report.ts'
+import { type NodeReport, readNodeReports } from '../context/nodes.ts'
 import { say, toTable } from '../server/terminal.ts'
 import { withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { useDataDir } from '../config/config.ts'
 import { failWith, print } from '../server/terminal.ts'
+import { useDataDir } from '../settings/environment.ts'
 import { VERSION } from '../version.ts'
 import { addHelp } from './help.ts'
 

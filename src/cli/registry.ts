@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { Argument, type Command } from 'commander'
-import { loadConfig } from '../config/config.ts'
+import { loadConfig } from '../context/config.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { isReadOnly } from '../database/read-only-copy.ts'
 import { readRegistryStats } from '../registry/stats.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { loadConfig } from '../config/config.ts'
-import { toDatabaseText } from '../config/database-text.ts'
+import { loadConfig } from '../context/config.ts'
+import { toDatabaseText } from '../context/database-text.ts'
 import { type Rotation, type RotationStep, rotateRoot } from '../registry/rotate.ts'
 import { dim, say, sayJson, strong, warn } from '../server/terminal.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'

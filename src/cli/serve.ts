@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { type Command, Option } from 'commander'
-import { loadConfig } from '../config/config.ts'
+import { loadConfig } from '../context/config.ts'
 import { failWith } from '../server/terminal.ts'
 import { refuseStrayDatabase } from './database.ts'
 import { addHelp } from './help.ts'

@@ -1,9 +1,10 @@
 import { Argument, type Command } from 'commander'
-import { loadConfig } from '../config/config.ts'
-import { checkVendor, readCallOrders, readSourceReports, requireVendor } from '../context/source-control.ts'
+import { readShippedFolder } from '../catalogue/folder.ts'
+import { loadConfig } from '../context/config.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
 import { disableSource, enableSource } from '../sources/kill-switch.ts'
+import { checkVendor, readCallOrders, readSourceReports, requireVendor } from '../sources/source-control.ts'
 import { changeOrder, type OrderKind } from '../sources/source-order.ts'
 import type { SourceReport } from '../sources/status-report.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
@@ -152,7 +153,7 @@ async function runCheck(name: VendorName, { json }: { json?: true }): Promise<vo
   // Before a database is created.
   requireVendor(loadConfig(), name)
   const { result, database } = await withCommandContext(async (context) => ({
-    result: await checkVendor({ ...context, node: context.audit.owner }, name),
+    result: await checkVendor({ ...context, node: context.audit.owner }, name, readShippedFolder()),
     database: context.database,
   }))
   if (json) sayJson({ database }, result)

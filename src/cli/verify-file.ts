@@ -1,6 +1,6 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { BatchFormat } from '../batches/read-rows.ts'
-import { type Config, loadConfig } from '../config/config.ts'
+import { type Config, loadConfig } from '../context/config.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
 import { say } from '../server/terminal.ts'

@@ -1,11 +1,11 @@
 import type { AuditLog } from '../audit/audit-log.ts'
 import { loadNodeName } from '../audit/chain-claim.ts'
-import type { Config } from '../config/config.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import type { SourceChain } from '../sources/source-chain.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import { openWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
-import type { SourceChain } from './source-chain.ts'
+import type { Config } from './config.ts'
 
 type Deps = {
   readonly store: Store

@@ -1,6 +1,7 @@
-import type { Context } from '../context/context.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
+import type { Latencies } from '../statistics/latencies.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metric.ts'
 import type { Exchange } from './exchange.ts'
 import type { RecordRequest } from './record-request.ts'
 
@@ -12,9 +13,15 @@ type AccessLog = {
   readonly countBroken: (requestId: string, code: ErrorCode) => void
 }
 
+type AccessLogDeps = {
+  readonly log: Log
+  readonly metrics: Pick<Metrics, 'countRequest' | 'countKey'>
+  readonly latencies: Latencies
+}
+
 /** `keylessMode` is the mode of requests without a key: the admin listener has its own word. */
 export function createAccessLog(
-  { log, metrics, latencies }: Context,
+  { log, metrics, latencies }: AccessLogDeps,
   keylessMode = 'none',
   record?: RecordRequest,
 ): AccessLog {

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
-import type { Config } from '../config/config.ts'
 import type { Exchange } from './exchange.ts'
+import type { HttpSettings } from './settings.ts'
 
 /** The address of the caller and the host that it asked for, also behind proxies. */
 export type Addresses = {
@@ -14,7 +14,7 @@ export type Addresses = {
 export function createAddresses({
   trustProxy: trusted,
   tlsCert,
-}: Pick<Config, 'trustProxy' | 'tlsCert'>): Addresses {
+}: Pick<HttpSettings, 'trustProxy' | 'tlsCert'>): Addresses {
   const isTls = tlsCert !== undefined
   if (!trusted)
     return {

@@ -1,4 +1,3 @@
-import type { Config } from '../config/config.ts'
 import { AppError, ERRORS, toErrorBody } from '../errors.ts'
 import type { Place } from '../verification/verification-request.ts'
 import type { Connection } from './connection.ts'
@@ -6,6 +5,7 @@ import type { Exchange, Reply } from './exchange.ts'
 import { createInFlight, type InFlightLimits } from './in-flight.ts'
 import { createOverload } from './overload.ts'
 import type { Pausable } from './paused-connections.ts'
+import type { HttpSettings } from './settings.ts'
 import { createWaiting } from './waiting.ts'
 
 /** Bounds the requests in flight. For requests above the limit, see overload.ts. */
@@ -40,7 +40,7 @@ const MAX_WAITING = 10_000
 
 /** A limit of a key that the operator has set holds for all nodes together. */
 export const toInFlightLimits = (
-  { maxInFlight: all, maxInFlightPerKey }: Pick<Config, 'maxInFlight' | 'maxInFlightPerKey'>,
+  { maxInFlight: all, maxInFlightPerKey }: Pick<HttpSettings, 'maxInFlight' | 'maxInFlightPerKey'>,
   countNodes: () => number,
 ): InFlightLimits =>
   maxInFlightPerKey === undefined

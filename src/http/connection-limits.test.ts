@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { loadConfig } from '../config/config.ts'
+import { loadConfig } from '../context/config.ts'
 import { toConnectionLimits } from './connection-limits.ts'
 
 it('the admin listener waits longer than the API for a slow reader of a long export', () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Config } from '../config/config.ts'
 import { createIsProxy } from './address.ts'
 import type { ConnectionLimits } from './connection.ts'
+import type { HttpSettings } from './settings.ts'
 
 /** The share of the free file descriptors that a listener may use. The rest is for the database, vendors and files. */
 const SHARES = { api: 0.6, admin: 0.1, metrics: 0.02 }
@@ -15,7 +15,7 @@ const MIN_CONNECTIONS = 8
 const DEFAULT_LIMIT = 1024
 
 export function toConnectionLimits(
-  { trustProxy, maxStrangersPerAddress }: Config,
+  { trustProxy, maxStrangersPerAddress }: Pick<HttpSettings, 'trustProxy' | 'maxStrangersPerAddress'>,
   listener: keyof typeof SHARES,
 ): ConnectionLimits {
   return {

@@ -1,16 +1,23 @@
-import type { Context } from '../context/context.ts'
 import type { NeededScope, Scope } from '../contract/scope.ts'
 import { AppError } from '../errors.ts'
+import type { Authenticate } from '../keys/authenticate.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { Allowance } from '../keys/rate-limit.ts'
+import type { Allowance, RateLimit } from '../keys/rate-limit.ts'
 import { createAddresses } from './address.ts'
 import { toClientFingerprint } from './client-certificate.ts'
 import type { Exchange } from './exchange.ts'
+import type { HttpSettings } from './settings.ts'
 
 /** Authenticates and authorizes a request, before its body is read. `route` is the declared path. */
 export type Guard = (exchange: Exchange, scope: NeededScope, route: string) => undefined | Promise<void>
 
-export function createGuard({ authenticate, rateLimit, config }: Context): Guard {
+type GuardDeps = {
+  readonly authenticate: Authenticate
+  readonly rateLimit: RateLimit | undefined
+  readonly config: Pick<HttpSettings, 'trustProxy' | 'tlsCert'>
+}
+
+export function createGuard({ authenticate, rateLimit, config }: GuardDeps): Guard {
   const { callerOf } = createAddresses(config)
   const policy = `"key";q=${rateLimit?.limit};w=60`
   const requireAllowed = (exchange: Exchange, { allowed, remaining, resetS }: Allowance) => {

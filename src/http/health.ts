@@ -1,7 +1,14 @@
-import type { Context } from '../context/context.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
 import type { CallGuard, GuardFigures } from '../sources/guard/call-guard.ts'
 import type { App } from './app.ts'
 import { toJsonReply } from './exchange.ts'
+
+type HealthDeps = {
+  readonly audit: Pick<AuditLog, 'check' | 'hasEnded'>
+  readonly lifecycle: { readonly stopping: boolean }
+  readonly sourceChain: { readonly guards: readonly CallGuard[] }
+  readonly nodes: { readonly count: () => number }
+}
 
 /** Names and states only, no figures: the address is public. A source that is down does not make the server unready. */
 const toStates = (guards: readonly CallGuard[]) =>
@@ -31,14 +38,14 @@ type Readiness = 'ready' | 'degraded' | 'not ready' | 'stopping'
  * While the store is unavailable, look-ups go on and verifications get our own 503 with Retry-After. So a load balancer goes
  * on sending requests, unless its check is strict: with every node out of service, callers would get its error page.
  */
-function toReadiness({ audit, lifecycle }: Context, isWritable: boolean, isStrict: boolean): Readiness {
+function toReadiness({ audit, lifecycle }: HealthDeps, isWritable: boolean, isStrict: boolean): Readiness {
   if (lifecycle.stopping) return 'stopping'
   if (isWritable) return 'ready'
   return isStrict || audit.hasEnded ? 'not ready' : 'degraded'
 }
 
 /** Live: the process responds. Ready: it takes requests; with `?strict`, verifications too. */
-export function addHealth(app: App, context: Context): void {
+export function addHealth(app: App, context: HealthDeps): void {
   const { audit, sourceChain, nodes } = context
   const common = { methods: ['GET'], operation: 'health' }
   app.route({ ...common, path: '/health/live', answer: () => toJsonReply({ status: 'live' }) })

@@ -1,4 +1,6 @@
-import type { Context } from '../context/context.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { Authenticate } from '../keys/authenticate.ts'
+import type { RequestLog } from '../requests/request-log.ts'
 import { toStoredId } from '../requests/stored-id.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -13,7 +15,17 @@ type KeyOfRequest = { readonly keyId: string; readonly mode: string }
 /** Look-ups of keys under way whose requests were answered before. Beyond this, a request is counted without its key. */
 const MOST_LOOKUPS = 100
 
-export function createRecordRequest({ requests, keyring, authenticate }: Context): RecordRequest | undefined {
+type RecordDeps = {
+  readonly requests: RequestLog | undefined
+  readonly keyring: () => Keyring
+  readonly authenticate: Authenticate
+}
+
+export function createRecordRequest({
+  requests,
+  keyring,
+  authenticate,
+}: RecordDeps): RecordRequest | undefined {
   if (!requests) return undefined
   const idKey = keyring()['request-id']
   let lookups = 0

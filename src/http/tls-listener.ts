@@ -2,8 +2,8 @@ import { constants } from 'node:crypto'
 import type { Server as HttpServer } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { TlsCertificate } from '../context/tls-certificate.ts'
 import type { Certificate } from '../crypto/certificate.ts'
+import type { TlsCertificate } from './tls-certificate.ts'
 
 export type TlsOptions = {
   readonly certificate: TlsCertificate

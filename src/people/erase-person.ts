@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
-import type { Config } from '../config/config.ts'
+import type { CheckpointFolders } from '../audit/settings.ts'
 import { steadyNow } from '../contract/time.ts'
 import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
@@ -15,7 +15,7 @@ import { findUnnamed } from './unnamed-answers.ts'
 
 type EraseDeps = Pick<SealedStore, 'store' | 'keyring'> & {
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
-  readonly config: Pick<Config, 'dataDir' | 'checkpointDir'>
+  readonly config: CheckpointFolders
 }
 
 type Erasure = Erased & {

@@ -3,6 +3,7 @@
  * these people again. A line is a JSON object with keyed hashes and a MAC, and no number.
  */
 
+import type { CheckpointFolders } from '../audit/settings.ts'
 import {
   appendSigned,
   readSigned,
@@ -11,15 +12,13 @@ import {
   type SignedLine,
   scanSigned,
 } from '../audit/signed-file.ts'
-import type { Config } from '../config/config.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import type { Tombstone } from '../store/tombstone-table.ts'
 
 export const ERASURES_FILE = 'erasures.log'
 
-export const toErasureFolder = ({ checkpointDir, dataDir }: Pick<Config, 'checkpointDir' | 'dataDir'>) =>
-  checkpointDir ?? dataDir
+export const toErasureFolder = ({ checkpointDir, dataDir }: CheckpointFolders) => checkpointDir ?? dataDir
 
 /** Durable when it resolves. */
 export const appendErasures = (

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { CheckpointFolders } from '../audit/settings.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { ErasureTable } from '../store/erasure-table.ts'
 import type { Tombstone, TombstonePosition } from '../store/tombstone-table.ts'
@@ -21,7 +21,7 @@ const OVERLAP_MS = 600_000
 type FileDeps = {
   readonly table: Pick<ErasureTable, 'listTombstones'>
   readonly keyring: Keyring
-  readonly config: Pick<Config, 'dataDir' | 'checkpointDir'>
+  readonly config: CheckpointFolders
   readonly log: Pick<Log, 'event' | 'failure'>
 }
 

@@ -1,6 +1,6 @@
 import { readAssetText } from '../assets/asset.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../context/config.ts'
 import { type Admission, withAdmission } from '../http/admission.ts'
 import type { App } from '../http/app.ts'
 import { type Exchange, type Reply, toTextReply } from '../http/exchange.ts'

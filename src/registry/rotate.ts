@@ -1,11 +1,10 @@
-import type { Config } from '../config/config.ts'
 import { type Keyring, sealCarried } from '../crypto/keyring.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { ROTATION_LOCK, withProcessLock } from '../database/process-lock.ts'
 import { UserError } from '../errors.ts'
 import type { SealedRow, SealedTable } from '../store/rotation-table.ts'
-import { loadKeyring, type SealedStore } from '../store/sealed-store.ts'
+import { loadKeyring, type SealedStore, type SealedStoreSettings } from '../store/sealed-store.ts'
 import type { Store } from '../store/store.ts'
 import { dropPredecessor, hasLeftovers, prepareSuccessor } from './root-successor.ts'
 
@@ -44,7 +43,7 @@ const ROWS_AT_ONCE: RowsAtOnce = { registry: 1000, media: 4 }
  * knows the new one, and until no row needs the old one, so every row can be opened at any moment.
  */
 export function rotateRoot(
-  config: Config,
+  config: SealedStoreSettings,
   { store }: Pick<SealedStore, 'store'>,
   { prepareOnly = false, onStep = () => {}, rowsAtOnce = ROWS_AT_ONCE }: RotationOptions = {},
 ): Promise<Rotation> {
@@ -63,7 +62,7 @@ export function rotateRoot(
 }
 
 async function start(
-  config: Config,
+  config: SealedStoreSettings,
   store: Store,
   prepareOnly: boolean,
   onStep: (step: RotationStep) => unknown,
@@ -127,7 +126,7 @@ function sealRow(keyring: Keyring, table: SealedTable, { id, keyVersion, sealed 
   }
 }
 
-async function finish(config: Config, store: Store, version: number): Promise<void> {
+async function finish(config: SealedStoreSettings, store: Store, version: number): Promise<void> {
   if (await store.rotation.finish(version)) return
   const left =
     (await store.rotation.count('registry', version)) + (await store.rotation.count('media', version))

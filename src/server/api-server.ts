@@ -12,11 +12,11 @@ import { toConnectionLimits } from '../http/connection-limits.ts'
 import { createToErrorReply } from '../http/error-reply.ts'
 import { createGuard } from '../http/guard.ts'
 import { addHealth } from '../http/health.ts'
-import { addMedia } from '../http/media.ts'
 import { createRecordRequest } from '../http/record-request.ts'
 import { withTracing } from '../http/traced-guard.ts'
 import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
+import { addMedia } from './media.ts'
 import { addOperation, addResourceOperation } from './operation-route.ts'
 
 /** The listener of the API, with its in-flight limit. */

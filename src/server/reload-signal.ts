@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../context/config.ts'
 
 /**
  * Calls `reload` on SIGHUP, if there is a log file or a certificate to be read again. Without them the signal ends the

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
-import { ConfigError } from '../config/config.ts'
 import { UserError } from '../errors.ts'
+import { ConfigError } from '../settings/environment.ts'
 import { describeFailure } from '../telemetry/log.ts'
 
 /** Prints a line for people. Colours appear on a terminal only. */

@@ -1,6 +1,6 @@
 import cluster, { type ClusterSettings, type Worker } from 'node:cluster'
 import { isSea } from 'node:sea'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../context/config.ts'
 import { relayLeases } from '../keys/worker-leases.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'

@@ -7,7 +7,7 @@ import { UserError } from '../errors.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 
 /** The database and its root key. */
-type SealedStoreSettings = RootKeySettings & Pick<StoreOptions, 'databaseUrl'>
+export type SealedStoreSettings = RootKeySettings & Pick<StoreOptions, 'databaseUrl'>
 
 export type SealedStore = {
   readonly store: Store

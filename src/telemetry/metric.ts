@@ -85,3 +85,13 @@ export function printMetrics(metrics: readonly Metric[]): string {
 
 const printSample = (name: string, { suffix = '', labels, value }: Sample) =>
   `${name}${suffix}${labels === '' ? '' : `{${labels}}`} ${value}`
+
+/** What a server counts and shows. */
+export type Metrics = {
+  readonly countRequest: (operation: string, mode: string, outcome: string, durationMs: number) => void
+  readonly countKey: (keyId: string, outcome: string) => void
+  /** Those of this process, and in the first worker those of the node. */
+  readonly collect: () => Promise<Metric[]>
+  /** In the text format of Prometheus: requests of all workers together, the rest for each process. */
+  readonly print: () => Promise<string>
+}

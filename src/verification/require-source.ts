@@ -1,7 +1,7 @@
 import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { AppError } from '../errors.ts'
+import type { Sources } from '../sources/source-chain.ts'
 import type { IdType } from './id-type.ts'
-import type { Sources } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
 
 const NO_SOURCE = 'is a virtual NIN, which no source of this server accepts: send the 11 digits of the NIN'

@@ -1,10 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
-import type { Config } from '../config/config.ts'
-import type { Mode } from '../contract/scope.ts'
-import type { Kind } from '../crypto/blind-index.ts'
-import type { CallGuard } from '../sources/guard/call-guard.ts'
-import type { Source } from '../sources/source.ts'
+import type { Sources } from '../sources/source-chain.ts'
 import type { ErasureTable } from '../store/erasure-table.ts'
 import type { LookupTable } from '../store/lookup.ts'
 import type { GuessLimit } from './guess-limit.ts'
@@ -28,7 +24,7 @@ export type VerificationDeps = {
   readonly singleFlight: SingleFlight
   readonly local: LocalDeps
   readonly queue: QueueDeps
-  readonly config: Pick<Config, 'purposes'>
+  readonly config: { readonly purposes: readonly string[] | undefined }
   readonly store: { readonly erasure: Pick<ErasureTable, 'eraseLate'> }
   /** Hashes numbers for the audit log, the guess limit and idempotency. */
   readonly subjectKey: KeyObject
@@ -42,9 +38,3 @@ export type LocalDeps = {
   readonly idempotency: LocalIdempotency
   readonly guesses: OpenGuesses
 }
-
-/** The sources in the order of asking. A test key never reaches a live source, nor a live key the sandbox. */
-export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly GuardedSource[] } }
-
-/** A source with the guard of its calls. Sources inside this process need no guard. */
-export type GuardedSource = { readonly source: Source; readonly guard?: CallGuard }

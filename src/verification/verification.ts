@@ -2,11 +2,12 @@ import type { AuditEntry } from '../audit/row.ts'
 import { toPurposeDetail } from '../contract/purpose.ts'
 import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { SourceAttempt } from '../sources/search.ts'
+import type { GuardedSource } from '../sources/source-chain.ts'
 import type { IdType } from './id-type.ts'
 import type { CallBudget, StoredResponse } from './idempotency.ts'
 import type { Decision } from './match.ts'
 import { toMatchText } from './match-details.ts'
-import type { GuardedSource, VerificationDeps } from './verification-deps.ts'
+import type { VerificationDeps } from './verification-deps.ts'
 import type { VerificationRequest } from './verification-request.ts'
 
 /** A verification under way: what its steps read. */

@@ -1,6 +1,7 @@
 import { toBlindIndexText } from '../crypto/blind-index.ts'
 import { AppError } from '../errors.ts'
 import type { CommitCheck } from '../ledger/commit-check.ts'
+import type { GuardedSource } from '../sources/source-chain.ts'
 import { type Found, NO_RECORD } from '../store/lookup.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import { askLocal, type LocalOnly } from './ask.ts'
@@ -13,7 +14,7 @@ import type { OpenGuess } from './open-guesses.ts'
 import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
 import { toStoredResponse } from './stored-response.ts'
 import { createVerification, toOutcome, type Verification } from './verification.ts'
-import type { GuardedSource, VerificationDeps } from './verification-deps.ts'
+import type { VerificationDeps } from './verification-deps.ts'
 import { toGuess, type VerificationRequest } from './verification-request.ts'
 
 /** The source, where it is the only one and inside this process. */

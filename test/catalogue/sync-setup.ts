@@ -1,6 +1,6 @@
 import { type SyncRequest, syncCatalogue } from '../../src/catalogue/sync.ts'
 import type { CatalogueDeps } from '../../src/catalogue/versions.ts'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { createListVendor, type ListVendor } from '../../src/simulator/price-list.ts'
 import { openStandIn, type StandIn, type VendorScript } from '../../src/simulator/stand-in.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import type { Command, CommanderError } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { createFullProgram } from '../../src/cli/program.ts'
-import { listSettings } from '../../src/config/config.ts'
+import { listSettings } from '../../src/context/config.ts'
 import { tabbat } from '../process/tabbat.ts'
 import { listCommands, parse } from './parse.ts'
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
-import type { NodeReport } from '../../src/context/node-report.ts'
+import type { NodeReport } from '../../src/context/nodes.ts'
 import { VERSION } from '../../src/version.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { tabbat } from '../process/tabbat.ts'

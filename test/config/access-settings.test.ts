@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Config, loadConfig } from '../../src/config/config.ts'
+import { type Config, loadConfig } from '../../src/context/config.ts'
 import { problemsOf } from './problems.ts'
 
 const load = (environment: Record<string, string>): Config => loadConfig(environment, 'no-such-file')

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { problemsOf, settingFolder, writeSettingFile } from './problems.ts'
 
 describe('the settings', () => {

@@ -1,7 +1,8 @@
 import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ConfigError, loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
+import { ConfigError } from '../../src/settings/environment.ts'
 
 export const settingFolder = mkdtempSync(join(tmpdir(), 'tabbat-config-'))
 

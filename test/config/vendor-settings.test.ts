@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { problemsOf, writeSettingFile } from './problems.ts'
 
 describe('the settings of a vendor', () => {

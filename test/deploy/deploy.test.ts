@@ -3,7 +3,7 @@ import { globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { listSettings } from '../../src/config/config.ts'
+import { listSettings } from '../../src/context/config.ts'
 import { whyMissing } from '../cluster/programs.ts'
 
 const missing = whyMissing('systemd-analyze')

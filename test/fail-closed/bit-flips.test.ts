@@ -1,7 +1,7 @@
 import { closeSync, cpSync, openSync, readSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { toFatal } from '../../src/database/failure.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import { runScrubPass } from '../../src/registry/scrub-pass.ts'

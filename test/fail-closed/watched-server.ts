@@ -1,9 +1,9 @@
-import { loadConfig } from '../../src/config/config.ts'
-import { createContext } from '../../src/context/context.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
 import { createAdmission, toInFlightLimits } from '../../src/http/admission.ts'
 import { createKey } from '../../src/keys/manage.ts'
 import { createApiServer } from '../../src/server/api-server.ts'
+import { createContext } from '../../src/server/create-context.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 
 /** A server with one external source that counts its calls. Prints its address and a live key. */

@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildAdminServer } from '../../src/admin/server.ts'
-import { loadConfig } from '../../src/config/config.ts'
-import { type Context, createContext } from '../../src/context/context.ts'
+import { loadConfig } from '../../src/context/config.ts'
+import type { Context } from '../../src/context/context.ts'
 import type { App } from '../../src/http/app.ts'
 import { createApiServer } from '../../src/server/api-server.ts'
+import { createContext } from '../../src/server/create-context.ts'
 import { createLog, type Log } from '../../src/telemetry/log.ts'
 
 type Line = { event: string; operation: string; mode: string; status: number; outcome: string }

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, symlinkSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { importFile } from '../../src/registry/import/import-file.ts'
 import { openInput } from '../../src/registry/import/input.ts'
 import type { Progress } from '../../src/registry/import/progress.ts'

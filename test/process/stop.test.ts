@@ -3,10 +3,10 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { createToken, toTokenId } from '../../src/accounts/token.ts'
-import { loadConfig } from '../../src/config/config.ts'
-import { createContext } from '../../src/context/context.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { toCommandAuthor } from '../../src/contract/command-author.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+import { createContext } from '../../src/server/create-context.ts'
 import { newDataDir, startServer } from './tabbat.ts'
 
 const REQUEST = `GET /api/v2/sme-data/list HTTP/1.1\r\nHost: x\r\nAuthorization: ${SANDBOX_KEY}\r\nConnection: close\r\n\r\n`

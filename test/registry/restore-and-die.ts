@@ -1,5 +1,5 @@
 import { restoreBackup } from '../../src/backup/restore-backup.ts'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { openStore } from '../../src/store/store.ts'
 
 /** Restores with force, and kills itself when some rows of the registry are restored. */

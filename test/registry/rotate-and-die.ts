@@ -1,4 +1,4 @@
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { openSealedStore } from '../../src/store/sealed-store.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import type { Fault } from '../../src/simulator/faults.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { READABLE_PHONES, type SpellPhone, UNREADABLE_PHONES } from '../../src/simulator/phone-faults.ts'

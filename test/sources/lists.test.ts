@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { readShipped } from '../../src/catalogue/versions.ts'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { CANARY, type Fault, SERVER_FAILURES, SLOW } from '../../src/simulator/faults.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { LIST_VENDORS } from '../../src/simulator/vendors.ts'

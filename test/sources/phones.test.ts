@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
+import { createRegistrySource } from '../../src/registry/registry-source.ts'
 import { toBvnPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
-import { createRegistrySource } from '../../src/sources/registry/index.ts'
 import type { VendorName } from '../../src/sources/vendors.ts'
 import { bearer, openTestApp } from '../app.ts'
 

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readShippedFolder } from '../../src/catalogue/folder.ts'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import type { CatalogueFiles } from '../../src/contract/catalogue-files.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { toBvnPerson, toNinPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'

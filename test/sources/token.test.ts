@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { CANARY, type Fault } from '../../src/simulator/faults.ts'
 import { qoreid } from '../../src/simulator/qoreid.ts'
 import { relay } from '../../src/simulator/relay.ts'

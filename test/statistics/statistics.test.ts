@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
+import { tallyRows } from '../../src/audit/tally.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { toSpanName } from '../../src/ledger/span.ts'
 import { createLatencies } from '../../src/statistics/latencies.ts'
@@ -18,7 +19,6 @@ import {
   toStepSeconds,
   toSteps,
 } from '../../src/statistics/steps.ts'
-import { tallyRows } from '../../src/statistics/tally.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { forgetAll } from '../../src/context/cleanup.ts'
+import { forgetAll } from '../../src/server/cleanup.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from './engines.ts'
 

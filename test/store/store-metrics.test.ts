@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createStoreMetrics } from '../../src/context/store-metrics.ts'
+import { createStoreMetrics } from '../../src/server/store-metrics.ts'
 import type { KeyRow } from '../../src/store/key-rows.ts'
 import { printMetrics } from '../../src/telemetry/metric.ts'
 import { describeEngines, POSTGRES, SQLITE } from './engines.ts'

@@ -1,11 +1,11 @@
 import { mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadConfig } from '../../src/config/config.ts'
-import { createContext } from '../../src/context/context.ts'
+import { loadConfig } from '../../src/context/config.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
 import { createKey } from '../../src/keys/manage.ts'
 import { createApiServer } from '../../src/server/api-server.ts'
+import { createContext } from '../../src/server/create-context.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { bearer } from '../app.ts'
 

@@ -2,9 +2,10 @@ import { mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/config.ts'
-import { type Context, createContext } from '../../src/context/context.ts'
+import { loadConfig } from '../../src/context/config.ts'
+import type { Context } from '../../src/context/context.ts'
 import { type ApiServer, createApiServer } from '../../src/server/api-server.ts'
+import { createContext } from '../../src/server/create-context.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import {
   createEndpoint,

@@ -1,7 +1,7 @@
 import { constants, existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../../config/config.ts'
+import type { Config } from '../../context/config.ts'
 import { MINUTE_MS } from '../../contract/time.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { ERASURES_FILE, readErasuresFile, scanErasures, toErasureFolder } from '../../people/erasures-file.ts'

@@ -1,6 +1,6 @@
 import { accessSync, constants, type StatsFs, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../../config/config.ts'
+import type { Config } from '../../context/config.ts'
 import { listNetworkListeners } from '../../context/warnings.ts'
 import { isCloseToEnd, readCertificate } from '../../crypto/certificate.ts'
 import { readSecretFile } from '../../crypto/secret-file.ts'

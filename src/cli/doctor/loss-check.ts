@@ -1,5 +1,5 @@
 import { listUnacceptedLosses, toLossRanges } from '../../audit/open-losses.ts'
-import type { Config } from '../../config/config.ts'
+import type { Config } from '../../context/config.ts'
 import { readServerFacts } from '../../database/server-facts.ts'
 import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok } from './finding.ts'

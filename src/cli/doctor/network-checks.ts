@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { Config } from '../../config/config.ts'
+import type { Config } from '../../context/config.ts'
 import { isLoopback } from '../../settings/setting.ts'
 import { findRunningServer } from '../database.ts'
 import { type Finding, failed, skipped, toWorst, warning } from './finding.ts'

@@ -1,4 +1,4 @@
-import type { Config } from '../../config/config.ts'
+import type { Config } from '../../context/config.ts'
 import { toDatabaseUrls } from '../../settings/database-url.ts'
 import { openHttp } from '../../sources/http.ts'
 import { type Finding, skipped, toWorst, warning } from './finding.ts'

@@ -1,5 +1,5 @@
-import type { Config } from '../../config/config.ts'
-import { toConnectionWarning } from '../../context/connection-warnings.ts'
+import type { Config } from '../../context/config.ts'
+import { toConnectionWarning } from '../../context/warnings.ts'
 import { steadyNow } from '../../contract/time.ts'
 import { readConnectionLimit } from '../../database/connection-limit.ts'
 import { readServerFacts, type ServerFacts } from '../../database/server-facts.ts'

@@ -9,7 +9,7 @@ import {
   readRevocationsFile,
   scanRevocations,
 } from '../../backup/revocations-file.ts'
-import type { Config } from '../../config/config.ts'
+import type { Config } from '../../context/config.ts'
 import { MINUTE_MS } from '../../contract/time.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,6 +1,6 @@
 import http from 'node:http'
-import type { Config } from '../../config/config.ts'
-import { toDatabaseText } from '../../config/database-text.ts'
+import type { Config } from '../../context/config.ts'
+import { toDatabaseText } from '../../context/database-text.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { printDatabase, refuseStrayDatabase } from '../database.ts'
 import { type ApiClient, createApiClient, toConnect } from './api-client.ts'
@@ -20,7 +20,7 @@ export async function openClient(
   await refuseStrayDatabase(config)
   const [{ createApiServer }, { createContext }, { connectLocally }] = await Promise.all([
     import('../../server/api-server.ts'),
-    import('../../context/context.ts'),
+    import('../../server/create-context.ts'),
     import('../../http/local-request.ts'),
   ])
   // The certificate is for the listener of the server, and there is none here.

@@ -1,5 +1,5 @@
-import type { Config } from '../../config/config.ts'
-import { toDatabaseText } from '../../config/database-text.ts'
+import type { Config } from '../../context/config.ts'
+import { toDatabaseText } from '../../context/database-text.ts'
 import { say, sayJson, toCount } from '../../server/terminal.ts'
 import type { Counts } from './counts.ts'
 import type { CheckedFile } from './input-file.ts'

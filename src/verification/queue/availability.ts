@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../../contract/time.ts'
 import type { QueueClass } from '../../ledger/queue-rows.ts'
 import type { SourceAttempt } from '../../sources/search.ts'
-import type { Sources } from '../verification-deps.ts'
+import type { Sources } from '../../sources/source-chain.ts'
 
 /** How long a source that reached its spend cap is taken to be at it. */
 const CAPPED_MS = MINUTE_MS

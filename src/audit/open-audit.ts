@@ -1,0 +1,62 @@
+import type { Keyring } from '../crypto/keyring.ts'
+import type { DatabaseSettings } from '../database/settings.ts'
+import type { Loss } from '../store/loss-table.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../telemetry/log.ts'
+import { type AuditLog, openAuditLog } from './audit-log.ts'
+import { createRecentRows, type RecentRows } from './recent-rows.ts'
+import type { AuditSettings } from './settings.ts'
+import { createSigner } from './signing.ts'
+
+type AuditDeps = {
+  readonly store: Pick<Store, 'audit' | 'losses'>
+  readonly keyring: Keyring
+  readonly log: Log
+  readonly onUnavailable: () => void
+  readonly onCorruption: (error: unknown) => void
+}
+
+/** The audit log of a server: what goes wrong in it is logged, and damage stops the process. */
+export async function openAudit(
+  config: AuditSettings & Pick<DatabaseSettings, 'dataDir' | 'databaseUrl'>,
+  { store, keyring, log, onUnavailable, onCorruption }: AuditDeps,
+): Promise<{ readonly audit: AuditLog; readonly recent: RecentRows }> {
+  const logFailure = (event: string) => (error: unknown) => {
+    log.event('error', event)
+    log.failure(error)
+  }
+  const recent = createRecentRows()
+  const audit = await openAuditLog({
+    recent,
+    table: store.audit,
+    signer: createSigner(keyring['audit-signing']),
+    dataDir: config.dataDir,
+    checkpointDir: config.checkpointDir ?? config.dataDir,
+    losses:
+      config.databaseUrl === undefined
+        ? undefined
+        : {
+            losses: store.losses,
+            isRecorded: config.lostRows === 'record',
+            by: 'TABBAT_LOST_ROWS',
+            onLoss: (loss) => log.event('error', 'audit_rows_lost', toLossFacts(loss)),
+          },
+    onUnavailable: (error) => {
+      logFailure('audit_unavailable')(error)
+      onUnavailable()
+    },
+    onCheckpointFailure: logFailure('checkpoint_failed'),
+    onCorruption,
+  })
+  return { audit, recent }
+}
+
+const SHOWN_REFERENCES = 20
+
+/** The first references; `tabbat audit accept-loss --json` prints all. */
+const toLossFacts = ({ chain, kept, acknowledged, references }: Loss) => ({
+  chain,
+  first: kept + 1,
+  last: acknowledged,
+  references: references.slice(0, SHOWN_REFERENCES).join(' '),
+})

@@ -1,0 +1,135 @@
+import { ACCESS_SETTINGS, listSsoProblems } from '../accounts/settings.ts'
+import { ARCHIVE_SETTINGS, AUDIT_SETTINGS } from '../audit/settings.ts'
+import { BATCH_SETTINGS } from '../batches/settings.ts'
+import { CATALOGUE_SETTINGS } from '../catalogue/settings.ts'
+import { isReadableByAll } from '../crypto/secret-file.ts'
+import { DATABASE_SETTINGS } from '../database/settings.ts'
+import { ADDRESS_SETTINGS, LIMIT_SETTINGS, LISTENER_SETTINGS, ORIGIN_SETTINGS } from '../http/settings.ts'
+import { KEY_SETTINGS } from '../keys/settings.ts'
+import { PEOPLE_SETTINGS } from '../people/settings.ts'
+import { RECORD_SETTINGS, SCRUB_SETTINGS } from '../registry/settings.ts'
+import { REQUEST_SETTINGS } from '../requests/settings.ts'
+import { ConfigError, readEnvFile, readEnvironment, withoutEmpty } from '../settings/environment.ts'
+import { type Environment, listTlsProblems, readSettings } from '../settings/read-settings.ts'
+import { ROOT_KEY_SETTINGS } from '../settings/root-key-settings.ts'
+import { duration, orOff, type Setting, setting, type ValuesOf, wholeNumber } from '../settings/setting.ts'
+import { type ShownSetting, toShownSetting } from '../settings/shown-setting.ts'
+import { SOURCE_SETTINGS } from '../sources/settings.ts'
+import { readVendors } from '../sources/vendor-reader.ts'
+import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
+import { STATISTICS_SETTINGS } from '../statistics/settings.ts'
+import { LOG_SETTINGS, listTelemetryProblems, TELEMETRY_SETTINGS } from '../telemetry/settings.ts'
+import { PENDING_SETTINGS } from '../verification/settings.ts'
+import { WEBHOOK_SETTINGS } from '../webhooks/settings.ts'
+import { listShareProblems } from './worker-share.ts'
+
+/** The processes of a server. */
+const PROCESS_SETTINGS = {
+  workers: setting(
+    'TABBAT_WORKERS',
+    '1',
+    wholeNumber(1, 64),
+    'Processes that answer on the same port. Several are worth it with several cores and PostgreSQL. Limits hold for all of them together.',
+  ),
+  shutdownDelay: setting(
+    'TABBAT_SHUTDOWN_DELAY',
+    '3s',
+    orOff(duration({ least: '1s', most: '5m' })),
+    'How long the server still answers after SIGTERM while /health/ready is 503, so that load balancers send requests elsewhere before it stops listening. off: it stops listening at once. Ctrl-C (SIGINT) never waits, and a second signal ends the wait.',
+  ),
+} satisfies Record<string, Setting<unknown>>
+
+/** The settings of all features, in the order of docs/configuration.md. Those of the vendors are in sources/. */
+export const SETTINGS = {
+  ...ADDRESS_SETTINGS,
+  ...DATABASE_SETTINGS,
+  ...SCRUB_SETTINGS,
+  ...SOURCE_SETTINGS,
+  ...WEBHOOK_SETTINGS,
+  ...CATALOGUE_SETTINGS,
+  ...STATISTICS_SETTINGS,
+  ...AUDIT_SETTINGS,
+  ...ORIGIN_SETTINGS,
+  ...KEY_SETTINGS,
+  ...LIMIT_SETTINGS,
+  ...PROCESS_SETTINGS,
+  ...PENDING_SETTINGS,
+  ...ARCHIVE_SETTINGS,
+  ...RECORD_SETTINGS,
+  ...BATCH_SETTINGS,
+  ...REQUEST_SETTINGS,
+  ...PEOPLE_SETTINGS,
+  ...LISTENER_SETTINGS,
+  ...ACCESS_SETTINGS,
+  ...LOG_SETTINGS,
+  ...ROOT_KEY_SETTINGS,
+  ...TELEMETRY_SETTINGS,
+} satisfies Record<string, Setting<unknown>>
+
+export type Config = ValuesOf<typeof SETTINGS> & {
+  /** All settings as read at the start, including those of vendors. */
+  readonly shownSettings: readonly ShownSetting[]
+  /** The .env file, if it contains secrets and every user of the machine can read it. */
+  readonly exposedEnvFile: string | undefined
+  /** Variables that begin with TABBAT_, or with OTEL_ if it is in use, and are no settings: most often typing errors. */
+  readonly unknownSettings: readonly string[]
+  /** The settings of vendors in use: named in a list of sources, or with a required variable set. */
+  readonly vendors: VendorValues
+}
+
+/** Reads the settings: the environment first, then `.env`, then the defaults. */
+export function loadConfig(environment: Environment = readEnvironment(), envFile = '.env'): Config {
+  const fromFile = readEnvFile(envFile)
+  const fromEnvironment = withoutEmpty(environment)
+  const given = { ...fromFile, ...fromEnvironment }
+  const problems: string[] = []
+  const values = readSettings(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
+  const { ninSources = [], bvnSources = [], catalogueSources = [] } = values
+  const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
+  const vendors = readVendors(named, given, values, problems)
+  const { otlpHeaders, oidcClientSecret } = values
+  const sent = [...Object.keys(vendors), otlpHeaders, oidcClientSecret]
+  const sendsCredentials = sent.some((each) => each !== undefined)
+  problems.push(...listTlsProblems(environment, values.databaseUrl, sendsCredentials))
+  if (values.catalogueSync !== 'off' && !values.catalogueSources)
+    problems.push('TABBAT_CATALOGUE_SYNC needs TABBAT_CATALOGUE_SOURCES, for example vtpass')
+  if ((values.tlsCert === undefined) !== (values.tlsKey === undefined))
+    problems.push('TABBAT_TLS_CERT and TABBAT_TLS_KEY go together: set both or none')
+  if (values.rootKeyCommand && (values.rootKey ?? values.rootKeyPrevious) !== undefined)
+    problems.push(
+      'TABBAT_ROOT_KEY_COMMAND excludes TABBAT_ROOT_KEY and TABBAT_ROOT_KEY_PREVIOUS: keep the one or the others. During a rotation the command prints the new key, then the current one',
+    )
+  if (values.auditKeep !== 'off' && values.auditArchiveDir === undefined)
+    problems.push(
+      'TABBAT_AUDIT_KEEP needs TABBAT_AUDIT_ARCHIVE_DIR, the folder for the archives: audit rows are never removed without an archive',
+    )
+  problems.push(...listShareProblems(values), ...listSsoProblems(given))
+  problems.push(...listTelemetryProblems(given, values))
+  if (problems.length > 0) throw new ConfigError(problems)
+  const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))
+  const hasSecrets = shownSettings.some(({ isSecret, origin }) => isSecret && origin === '.env')
+  return Object.freeze({
+    ...values,
+    vendors,
+    shownSettings,
+    exposedEnvFile: hasSecrets && isReadableByAll(envFile) ? envFile : undefined,
+    unknownSettings: listUnknown(given),
+  })
+}
+
+/** Including those of vendors. */
+export const listSettings = (): Setting<unknown>[] => [
+  ...Object.values<Setting<unknown>>(SETTINGS),
+  ...VENDOR_NAMES.flatMap((name) => Object.values<Setting<unknown>>(VENDORS[name].settings)),
+]
+
+const OTLP = SETTINGS.otlpEndpoint.env
+/** The libraries read the headers of one signal from the environment themselves. */
+const IGNORED_OTEL = /^OTEL_(?!.*_HEADERS$)/
+
+function listUnknown(given: Environment): string[] {
+  const known = new Set(listSettings().flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])))
+  const isOurs = (env: string) =>
+    env.startsWith('TABBAT_') || (given[OTLP] !== undefined && IGNORED_OTEL.test(env))
+  return Object.keys(given).filter((env) => isOurs(env) && !known.has(env))
+}

@@ -1,0 +1,169 @@
+import { loadNodeName } from '../audit/chain-claim.ts'
+import { openAudit } from '../audit/open-audit.ts'
+import { keepRevocationsFile } from '../backup/keep-revocations.ts'
+import { startBatches } from '../batches/open-batches.ts'
+import { openRefreshedCatalogue } from '../catalogue/refresh.ts'
+import type { Config } from '../context/config.ts'
+import type { Context } from '../context/context.ts'
+import { openNodes } from '../context/nodes.ts'
+import { openContextWebhooks } from '../context/open-webhooks.ts'
+import { listConnectionWarnings } from '../context/warnings.ts'
+import { toBlindIndexText } from '../crypto/blind-index.ts'
+import { openTlsCertificate } from '../http/tls-certificate.ts'
+import { openAuthenticate, openFindCaller, openRateLimit } from '../keys/open-keys.ts'
+import { openRegistry, openScrub } from '../registry/open-registry.ts'
+import { toRegistrySource } from '../registry/registry-source.ts'
+import { openRequests } from '../requests/open-requests.ts'
+import { startCleanup } from '../server/cleanup.ts'
+import { createFatalStop, type FatalStop } from '../server/fatal-stop.ts'
+import { openTelemetry } from '../server/open-telemetry.ts'
+import { createRetention } from '../server/retention.ts'
+import { openSourceChain } from '../sources/source-chain.ts'
+import { createLatencies } from '../statistics/latencies.ts'
+import { createSourceCalls } from '../statistics/source-calls.ts'
+import { openSealedStore } from '../store/sealed-store.ts'
+import { createLog } from '../telemetry/log.ts'
+import { openGuessLimit, openIdempotency, openLocal } from '../verification/open-verification.ts'
+import { openQueue, startQueue, toCleanup } from '../verification/queue/open-queue.ts'
+import { createReuse } from '../verification/reuse.ts'
+import { createSingleFlight } from '../verification/single-flight.ts'
+
+export async function createContext(
+  config: Config,
+  log = createLog(config.logLevel, config.logFile),
+  workerNumber = 1,
+): Promise<Context> {
+  const fatal = createFatalStop(log)
+  const certificate = openTlsCertificate(config, log)
+  const { store, rootKeys, keyring } = await openServerStore(config, fatal)
+  const { registry, currentKeyring } = openRegistry(config, store, keyring)
+  // Fails while a root key rotation runs. They are then planted at the next start.
+  await registry.insertDecoys().catch(log.failure)
+  const scrub =
+    workerNumber === 1 ? await openScrub(config, store, currentKeyring, log, fatal.notice) : undefined
+  const guessLimit = await openGuessLimit(config, store, workerNumber)
+  const databaseWarnings = await listConnectionWarnings(config, store)
+  const alarms = { reportAuditFailure: () => {} }
+  const onUnavailable = () => alarms.reportAuditFailure()
+  const auditDeps = { store, keyring, log, onUnavailable, onCorruption: fatal.stop }
+  const { audit, recent } = await openAudit(config, auditDeps)
+  fatal.audit = audit
+  const idempotency = openIdempotency(config, store, keyring, audit)
+  const { sourceChain, catalogue, sourceCalls } = await openSources(config, { store, registry, audit, log })
+  const webhooks = openContextWebhooks(config, { store, keyring, log, audit, sourceChain })
+  alarms.reportAuditFailure = webhooks.reportAuditFailure
+  const latencies = createLatencies(store.statistics, audit.owner)
+  const requestLog = openRequests(config, { store, log, owner: audit.owner, workerNumber })
+  const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
+  const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
+  const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
+  const measured = { sourceChain, audit, webhooks, queue, certificate }
+  const described = { ...measured, ...requestLog, store, log, workerNumber, node: self.node }
+  const telemetry = await openTelemetry(config, described)
+  const rateLimit = openRateLimit(config, store, nodes)
+  const batches = startBatches(config, { store, audit, queue, log })
+  const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
+  const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
+  const cleanupConfig = { ...config, keyring, workerNumber, recent }
+  const stopCleanup = startCleanup(log, store, [...forgetting, retention], cleanupConfig)
+  const revocations = keepRevocationsFile({ tables: store, keyring, config, log, workerNumber })
+  const context: Omit<Context, 'close'> = {
+    config,
+    log,
+    ...telemetry,
+    store,
+    rootKeys,
+    keyring: currentKeyring,
+    authenticate: openAuthenticate(config, store, keyring),
+    ...{ rateLimit, certificate, catalogue, registry, guessLimit, audit, idempotency },
+    singleFlight: createSingleFlight(),
+    local: openLocal(store, keyring, audit),
+    ...{ queue, batches, webhooks, revocations },
+    ...{ subjectKey: keyring.subject, pictureKey: keyring['media-url'] },
+    toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
+    sources: sourceChain.sources,
+    sourceChain,
+    askNext: config.notFound === 'next',
+    reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
+    ...{ latencies, sourceCalls, requests: requestLog.requests, nodes, databaseWarnings },
+    lifecycle: { stopping: false },
+  }
+  const stopQueue = startQueue(context)
+  return {
+    ...context,
+    close: () => closeAll({ ...context, stopQueue, stopCleanup, scrub, requestLog, telemetry }),
+  }
+}
+
+type Closing = Pick<
+  Context,
+  | 'certificate'
+  | 'rateLimit'
+  | 'nodes'
+  | 'webhooks'
+  | 'batches'
+  | 'catalogue'
+  | 'sourceChain'
+  | 'guessLimit'
+  | 'latencies'
+  | 'sourceCalls'
+  | 'audit'
+  | 'store'
+  | 'revocations'
+> & {
+  readonly stopCleanup: () => Promise<void>
+  readonly stopQueue: () => Promise<void>
+  readonly scrub: { readonly close: () => Promise<void> } | undefined
+  readonly telemetry: { readonly close: () => Promise<void> }
+  readonly requestLog: { readonly close: () => Promise<void> }
+}
+
+/** In the order of dependence: the store is last. */
+async function closeAll(parts: Closing): Promise<void> {
+  const { certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain } = parts
+  await parts.batches.close()
+  await parts.stopQueue()
+  const sending = parts.telemetry.close()
+  certificate?.close()
+  rateLimit?.close?.()
+  await Promise.all([stopCleanup(), nodes.close(), webhooks.close()])
+  await parts.revocations.stop()
+  await scrub?.close()
+  await catalogue.close()
+  await sourceChain.close()
+  await parts.guessLimit.finish()
+  await parts.latencies.close()
+  await parts.requestLog.close()
+  await parts.sourceCalls.close()
+  await parts.audit.close()
+  await parts.store.close()
+  await sending
+}
+
+function openServerStore(config: Config, fatal: FatalStop) {
+  const { storeTimeout: timeoutMs, databaseConnections } = config
+  return openSealedStore(config, {
+    writerThread: true,
+    onFatal: fatal.notice,
+    timeoutMs,
+    databaseConnections,
+  })
+}
+
+type SourceDeps = Pick<Context, 'store' | 'registry' | 'audit' | 'log'>
+
+async function openSources(config: Config, { store, registry, audit, log }: SourceDeps) {
+  const sourceCalls = createSourceCalls(store.sourceCalls, audit.owner)
+  const chainDeps = {
+    registry: toRegistrySource(registry),
+    table: store.sources,
+    orders: store.sourceOrders,
+    node: audit.owner,
+    log,
+    calls: sourceCalls,
+  }
+  const sourceChain = await openSourceChain(config, chainDeps)
+  const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
+  const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
+  return { sourceChain, catalogue, sourceCalls }
+}

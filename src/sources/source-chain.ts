@@ -1,0 +1,152 @@
+import type { Mode } from '../contract/scope.ts'
+import type { Kind } from '../crypto/blind-index.ts'
+import type { SourceCalls } from '../statistics/source-calls.ts'
+import type { SourceOrderTable } from '../store/source-order-table.ts'
+import type { SourceTable, Spent } from '../store/source-table.ts'
+import type { Log } from '../telemetry/log.ts'
+import { type CallGuard, createCallGuard, type GuardEvent } from './guard/call-guard.ts'
+import { createCooldown } from './guard/cooldown.ts'
+import { createSharedState, type Prices } from './guard/shared-state.ts'
+import { openVendor } from './open-vendor.ts'
+import { createSandboxSource } from './sandbox/index.ts'
+import type { SourceName, SourceSettings } from './settings.ts'
+import type { Source } from './source.ts'
+import { toCallOrder } from './source-order.ts'
+
+/** The sources in the order of asking. A test key never reaches a live source, nor a live key the sandbox. */
+export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly GuardedSource[] } }
+
+/** A source with the guard of its calls. Sources inside this process need no guard. */
+export type GuardedSource = { readonly source: Source; readonly guard?: CallGuard }
+
+/** All sources in the order of asking, each external one with its guard. */
+export type SourceChain = {
+  readonly sources: Sources
+  readonly guards: readonly CallGuard[]
+  /** When the kill switches were last read, on the monotonic clock. */
+  readonly learntAt: () => number
+  readonly listSpend: () => Promise<Spent[]>
+  readonly prices: Prices
+  /** One line for each operation that a named source cannot serve. */
+  readonly warnings: readonly string[]
+  readonly forget: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+type ChainDeps = {
+  /** The operator's own records. */
+  readonly registry: Source
+  readonly table: SourceTable
+  readonly orders: Pick<SourceOrderTable, 'list'>
+  readonly node: string
+  /** Gets an event when the breaker of a source changes or a source needs the operator. */
+  readonly log: Pick<Log, 'event'>
+  /** Statistics of the calls to vendors. */
+  readonly calls: Pick<SourceCalls, 'count'>
+}
+
+export async function openSourceChain(config: SourceSettings, deps: ChainDeps): Promise<SourceChain> {
+  const opened = await openAll(config, deps)
+  const prices = toPrices(config)
+  const sharedState = createSharedState({ ...deps, prices })
+  const guards: CallGuard[] = []
+  const cooldowns = new Map([...opened.keys()].map((name) => [name, createCooldown()]))
+  const toChain = (kind: Kind, order: readonly SourceName[]): GuardedSource[] =>
+    order.map((name) => {
+      const source = opened.get(name) as Source
+      if (!source.isExternal) return { source }
+      const operation = `verify_${kind}`
+      const onEvent = ({ event, ...rest }: GuardEvent) =>
+        deps.log.event('warn', event, { source: name, operation, ...rest })
+      const guard = createCallGuard(name, operation, sharedState, {
+        cooldown: cooldowns.get(name) ?? createCooldown(),
+        onEvent,
+        onCall: ({ result, ms, isPaid }) => {
+          const kobo = isPaid ? (prices[name]?.price ?? 0) : 0
+          deps.calls.count({ source: name, operation, result, ms, kobo })
+        },
+      })
+      guards.push(guard)
+      return { source, guard }
+    })
+  const sandbox = [{ source: createSandboxSource() }]
+  const sources: Sources = {
+    test: { nin: sandbox, bvn: sandbox },
+    live: toOrderedChains(
+      { nin: toChain('nin', config.ninSources), bvn: toChain('bvn', config.bvnSources) },
+      sharedState.order,
+    ),
+  }
+  await sharedState.watch(guards)
+  return {
+    sources,
+    guards,
+    warnings: listWarnings(config, opened),
+    learntAt: sharedState.learntAt,
+    listSpend: sharedState.listSpend,
+    prices,
+    forget: sharedState.forget,
+    close: async () => {
+      await sharedState.close()
+      for (const source of opened.values()) await source.close?.()
+    },
+  }
+}
+
+/** The order can change while the server runs; it is applied when it was read anew. */
+function toOrderedChains(
+  chains: Sources['live'],
+  readOrder: (kind: Kind) => readonly string[] | undefined,
+): Sources['live'] {
+  const toReader = (kind: Kind) => {
+    let order: readonly string[] | undefined
+    let ordered = chains[kind]
+    return () => {
+      const latest = readOrder(kind)
+      if (latest !== order) {
+        order = latest
+        ordered = toCallOrder(chains[kind], latest, ({ source }) => source.name)
+      }
+      return ordered
+    }
+  }
+  const [readNin, readBvn] = [toReader('nin'), toReader('bvn')]
+  return {
+    get nin() {
+      return readNin()
+    },
+    get bvn() {
+      return readBvn()
+    },
+  }
+}
+
+async function openAll(config: SourceSettings, deps: ChainDeps): Promise<ReadonlyMap<SourceName, Source>> {
+  const options = { vendors: config.vendors, allowPrivate: config.sourcesPrivate === 'on' }
+  const opened = new Map<SourceName, Source>()
+  for (const name of new Set([...config.ninSources, ...config.bvnSources]))
+    opened.set(name, name === 'registry' ? deps.registry : await openVendor(name, options))
+  return opened
+}
+
+/** The price of a call and the daily cap of each vendor. Bundle lists are free. */
+export const toPrices = ({ vendors }: Pick<SourceSettings, 'vendors'>) =>
+  Object.fromEntries(
+    Object.entries(vendors).map(([name, values]) => [
+      name,
+      {
+        price: 'price' in values ? values.price : 0,
+        dailyCap: 'dailyCap' in values ? values.dailyCap : undefined,
+      },
+    ]),
+  )
+
+function listWarnings(config: SourceSettings, opened: ReadonlyMap<SourceName, Source>): string[] {
+  const named = new Set([...config.ninSources, ...config.bvnSources])
+  return [...named]
+    .filter((name) => opened.get(name)?.needsNames)
+    .map((name) => `${name} needs the name of the person: it is passed over for requests without ${NAMES}.`)
+}
+
+const NAMES =
+  'first_name and last_name (first_name, for the usual BVN product), unless TABBAT_QOREID_NAMES_OPTIONAL=on'
