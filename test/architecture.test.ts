@@ -96,8 +96,9 @@ describe('the folders of src/', () => {
   })
 })
 
-it('no file imports itself through other files', () => {
-  const targets = Map.groupBy(imports, ({ from }) => from)
+/** The imports between files that import themselves through others. */
+function findCircular(among: readonly string[], all: readonly Import[]): Import[] {
+  const targets = Map.groupBy(all, ({ from }) => from)
   const reaches = (start: string) => {
     const seen = new Set<string>()
     const queue = [start]
@@ -109,10 +110,67 @@ it('no file imports itself through other files', () => {
         }
     return seen
   }
-  const circular = files.filter((file) => reaches(file).has(file))
-  expect(
-    imports.filter(({ from, to }) => circular.includes(from) && circular.includes(to)).map(print),
-  ).toEqual([])
+  const circular = among.filter((file) => reaches(file).has(file))
+  return all.filter(({ from, to }) => circular.includes(from) && circular.includes(to))
+}
+
+it('no file imports itself through other files', () => {
+  expect(findCircular(files, imports).map(print)).toEqual([])
+})
+
+describe('the folders of console/src/', () => {
+  /** From the top down. A page does not import another page; components/ is for what two pages or more use. */
+  const ORDER = ['main', 'shell', 'navigation', 'pages', 'components', 'the rest']
+  const consoleFiles = globSync('console/src/**/*.{ts,tsx}')
+  const consoleImports = consoleFiles
+    .flatMap(importsOf)
+    .filter(({ to }) => to.startsWith('console/src/') && /\.tsx?$/.test(to))
+  const partOf = (file: string) => relative('console/src', file).split('/')
+  const placeOf = (file: string) => {
+    const place = ORDER.indexOf(partOf(file)[0]?.replace(/\.tsx?$/, '') ?? '')
+    return place === -1 ? ORDER.length - 1 : place
+  }
+
+  it('import only folders below them, and pages no other page', () => {
+    const isPage = (file: string) => partOf(file)[0] === 'pages'
+    const wrong = consoleImports.filter(
+      ({ from, to }) =>
+        placeOf(from) > placeOf(to) || (isPage(from) && isPage(to) && partOf(from)[1] !== partOf(to)[1]),
+    )
+    expect(consoleImports.length).toBeGreaterThan(100)
+    expect(wrong.map(print)).toEqual([])
+  })
+
+  it('have no file that imports itself through other files', () => {
+    expect(findCircular(consoleFiles, consoleImports).map(print)).toEqual([])
+  })
+
+  it('have few files with a single user, besides those that are loaded on demand', () => {
+    const isLoaded = (file: string) =>
+      consoleFiles.some((from) =>
+        [...textOf(from).matchAll(/\bimport\('([^']+)'\)/g)].some(
+          ([, target = '']) => join(dirname(from), target) === file,
+        ),
+      )
+    const usersOf = (file: string) =>
+      new Set(consoleImports.filter(({ to }) => to === file).map(({ from }) => from))
+    const single = consoleFiles.filter((file) => usersOf(file).size === 1 && !isLoaded(file))
+    expect(single.length, single.join('\n')).toBeLessThanOrEqual(consoleFiles.length * 0.15)
+  })
+
+  it('have in components/ only what two pages or more use, or what stands around them', () => {
+    const reach = (file: string): string[] =>
+      consoleImports
+        .filter(({ to }) => to === file)
+        .flatMap(({ from }) => {
+          const [folder = '', page = ''] = partOf(from)
+          return folder === 'components' ? reach(from) : folder === 'pages' ? [page] : [folder]
+        })
+    const lonely = consoleFiles.filter(
+      (file) => partOf(file)[0] === 'components' && new Set(reach(file)).size < 2,
+    )
+    expect(lonely).toEqual([])
+  })
 })
 
 it('production code imports only the packages of the list', () => {

@@ -1,8 +1,188 @@
 import { render } from 'preact'
-import { App } from './app.tsx'
-import { movePathToHash } from './route.ts'
+import { movePathToHash, useRoute } from './route.ts'
 import './style.css'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { CurrentSession, Session } from '../../src/admin/sessions.ts'
+import { type ApiError, createApiClient } from './api-client.ts'
+import { AppContext } from './app-context.ts'
+import { lazy } from './components/lazy.tsx'
+import { LoadError, Loading } from './components/query-result.tsx'
+import { toHash } from './hash.ts'
+import { findPage } from './navigation.ts'
+import { Shell } from './shell/shell.tsx'
 import { applyTheme, readTheme } from './theme.ts'
+
+const ConfirmIdentity = lazy(async () => (await import('./shell/confirm-identity.tsx')).ConfirmIdentity)
+const Invite = lazy(async () => (await import('./pages/invite/invite.tsx')).Invite)
+const SignIn = lazy(async () => (await import('./pages/sign-in/sign-in.tsx')).SignIn)
+const RequiredFactor = lazy(
+  async () => (await import('./pages/required-factor/required-factor.tsx')).RequiredFactor,
+)
+
+/** Null: not signed in. Undefined: not known yet. */
+type SessionState = Session | null | undefined
+
+function App() {
+  const route = useRoute()
+  const [session, setSession] = useState<SessionState>()
+  const [error, setError] = useState<ApiError>()
+  const confirmation = useConfirmation()
+  const connection = useConnection()
+  const lastActivityAt = useRef(Date.now())
+  const { setOffline } = connection
+  const api = useMemo(
+    () =>
+      createApiClient({
+        onSignedOut: () => setSession(null),
+        onUnreachable: () => setOffline(true),
+        onActivity: () => {
+          lastActivityAt.current = Date.now()
+        },
+        onConfirm: confirmation.ask,
+      }),
+    [setOffline, confirmation.ask],
+  )
+  const recheckSession = useCallback(() => {
+    api.get<CurrentSession>('/admin/session').then((found) => {
+      setSession(found.session)
+      setError(undefined)
+    }, setError)
+  }, [api])
+  const isInvited = route.page === 'invite'
+  useEffect(() => {
+    // A visitor with a one-time link has no session yet.
+    if (!isInvited) recheckSession()
+  }, [recheckSession, connection.reconnects, isInvited])
+  useIdleEnd(session, lastActivityAt, recheckSession)
+
+  const enter = (found: Session) => {
+    setSession(found)
+    if (isInvited) location.hash = toHash('overview')
+  }
+  return (
+    <>
+      <button type="button" class="skip" onClick={skip}>
+        Skip to content
+      </button>
+      {connection.isOffline && (
+        <div class="banner" role="status">
+          The server cannot be reached. Trying again…
+        </div>
+      )}
+      {isInvited ? (
+        <Invite api={api} token={route.rest} onEnter={enter} />
+      ) : session === undefined ? (
+        <Starting error={connection.isOffline ? undefined : error} onRetry={recheckSession} />
+      ) : session === null ? (
+        <SignIn api={api} onEnter={enter} />
+      ) : (
+        <AppContext.Provider
+          value={{
+            api,
+            session,
+            reconnects: connection.reconnects,
+            recheckSession,
+            checkConnection: connection.check,
+          }}
+        >
+          {session.must_set_up ? (
+            <RequiredFactor />
+          ) : (
+            <Shell page={findPage(route.page, session.role)} rest={route.rest} />
+          )}
+          {confirmation.end && <ConfirmIdentity onEnd={confirmation.end} />}
+        </AppContext.Provider>
+      )}
+    </>
+  )
+}
+
+function Starting({ error, onRetry }: { error: ApiError | undefined; onRetry: () => void }) {
+  return (
+    <main id="main" class="alone" tabIndex={-1}>
+      <h1 class="visually-hidden">Tabbat console</h1>
+      {error ? <LoadError error={error} onRetry={onRetry} /> : <Loading />}
+    </main>
+  )
+}
+
+/** A button instead of an anchor link, because the hash of the URL names the page. */
+function skip(): void {
+  document.getElementById('main')?.focus()
+}
+
+/** Checks the session once its time without activity is over, so that the sign-in form appears by itself. */
+function useIdleEnd(
+  session: SessionState,
+  lastActivityAt: { current: number },
+  recheckSession: () => void,
+): void {
+  useEffect(() => {
+    if (!session) return
+    const idleMs = Date.parse(session.idle_until) - Date.now()
+    const endsAt = Date.parse(session.expires_at)
+    const timer = setInterval(() => {
+      const end = Math.min(lastActivityAt.current + idleMs, endsAt)
+      if (Date.now() < end + 2000) return
+      clearInterval(timer)
+      recheckSession()
+    }, 5000)
+    return () => clearInterval(timer)
+  }, [session, lastActivityAt, recheckSession])
+}
+
+type End = (isConfirmed: boolean) => void
+
+type Confirmation = {
+  /** Resolves when the user has proved who it is, or has cancelled. */
+  readonly ask: () => Promise<boolean>
+  /** Set while the user is asked. */
+  readonly end: End | undefined
+}
+
+/** A request was refused until the user proves again who it is. Of several at once, all wait for the same answer. */
+function useConfirmation(): Confirmation {
+  const [waiting, setWaiting] = useState<readonly End[]>([])
+  const ask = useCallback(() => new Promise<boolean>((end) => setWaiting((others) => [...others, end])), [])
+  const end = (isConfirmed: boolean) => {
+    setWaiting([])
+    for (const each of waiting) each(isConfirmed)
+  }
+  return { ask, end: waiting.length > 0 ? end : undefined }
+}
+
+const PAUSE_MS = 2000
+
+const isReachable = () =>
+  fetch('/health/live').then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+/** Whether the server can be reached. While it cannot, this checks every two seconds. */
+function useConnection() {
+  const [isOffline, setOffline] = useState(false)
+  const [reconnects, setReconnects] = useState(0)
+  useEffect(() => {
+    if (!isOffline) return
+    let timer: ReturnType<typeof setTimeout>
+    const poll = async () => {
+      if (!(await isReachable())) {
+        timer = setTimeout(poll, PAUSE_MS)
+        return
+      }
+      setOffline(false)
+      setReconnects((count) => count + 1)
+    }
+    timer = setTimeout(poll, PAUSE_MS / 2)
+    return () => clearTimeout(timer)
+  }, [isOffline])
+  /** For errors that do not say whether the server is down. */
+  const check = useCallback(() => {
+    isReachable().then((isUp) => isUp || setOffline(true))
+  }, [])
+  return { isOffline, reconnects, setOffline, check }
+}
 
 applyTheme(readTheme())
 movePathToHash()

@@ -1,12 +1,14 @@
+import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useAppContext } from '../app-context.ts'
+import { lazy } from '../components/lazy.tsx'
+import { Mark } from '../components/mark.tsx'
 import { Pill } from '../components/pill.tsx'
+import { Loading } from '../components/query-result.tsx'
 import { toZone } from '../format.ts'
 import { toHash } from '../hash.ts'
 import { groupsFor, type Page } from '../navigation.ts'
 import { readTheme, saveTheme, THEMES, type Theme } from '../theme.ts'
-import { LazyPage } from './lazy-page.tsx'
-import { ToolButtons, ToolDialog, useTools } from './shell-tools.tsx'
 
 export function Shell({ page, rest }: { page: Page; rest: string }) {
   const { session } = useAppContext()
@@ -102,11 +104,100 @@ function ThemeSwitch() {
   )
 }
 
-export function Mark() {
+const SearchDialog = lazy(async () => (await import('./search-dialog.tsx')).SearchDialog)
+const ShortcutsDialog = lazy(async () => (await import('./shortcuts-dialog.tsx')).ShortcutsDialog)
+
+type Tool = 'search' | 'shortcuts'
+
+/** The tool that is open. `/` opens the search, `?` the list of shortcuts. */
+function useTools(): readonly [Tool | undefined, (tool: Tool | undefined) => void] {
+  const [open, setOpen] = useState<Tool>()
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const tool = findTool(event)
+      if (!tool) return
+      event.preventDefault()
+      setOpen(tool)
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  return [open, setOpen]
+}
+
+function ToolButtons({ onOpen }: { onOpen: (tool: Tool) => void }) {
   return (
-    <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
-      <rect width="32" height="32" rx="8" />
-      <path d="M9 11h14M16 11v12" />
-    </svg>
+    <div class="tools">
+      <button
+        type="button"
+        class="small"
+        aria-label="Search"
+        title="Search (press /)"
+        onClick={() => onOpen('search')}
+      >
+        Search <kbd>/</kbd>
+      </button>
+      <button
+        type="button"
+        class="small"
+        aria-label="Shortcuts"
+        title="Shortcuts (press ?)"
+        onClick={() => onOpen('shortcuts')}
+      >
+        <kbd>?</kbd>
+      </button>
+    </div>
+  )
+}
+
+/** Outside the navigation, which is hidden on a narrow screen. */
+function ToolDialog({ open, onClose }: { open: Tool | undefined; onClose: () => void }) {
+  if (open === 'search') return <SearchDialog onClose={onClose} />
+  return open === 'shortcuts' ? <ShortcutsDialog onClose={onClose} /> : null
+}
+
+/** Undefined while the user types, a dialog is open, or the key belongs to the browser. */
+function findTool({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent): Tool | undefined {
+  if (ctrlKey || metaKey || altKey || document.querySelector('dialog[open]')) return undefined
+  if (
+    target instanceof HTMLElement &&
+    target.matches('input:not([type=radio], [type=checkbox]), textarea, select')
+  )
+    return undefined
+  if (key === '/') return 'search'
+  return key === '?' ? 'shortcuts' : undefined
+}
+
+type Loaded = { readonly page: Page; readonly Body?: ComponentType<{ rest: string }> }
+
+/** Loads the code of a page and shows it. Loading fails if the server is down or has another version of the page. */
+function LazyPage({ page, rest }: { page: Page; rest: string }) {
+  const [loaded, setLoaded] = useState<Loaded>()
+  useEffect(() => {
+    let isCurrent = true
+    const show = (found: Loaded) => {
+      if (isCurrent) setLoaded(found)
+    }
+    page.load().then(
+      (Body) => show({ page, Body }),
+      () => show({ page }),
+    )
+    return () => {
+      isCurrent = false
+    }
+  }, [page])
+  if (loaded?.page !== page) return <Loading />
+  const { Body } = loaded
+  return Body ? <Body key={page.name} rest={rest} /> : <LoadFailed />
+}
+
+function LoadFailed() {
+  return (
+    <div class="note bad" role="alert">
+      <p>This page could not be loaded. If the server was updated, reload the console.</p>
+      <button type="button" class="small" onClick={() => location.reload()}>
+        Reload
+      </button>
+    </div>
   )
 }

@@ -1,7 +1,16 @@
 import { useState } from 'preact/hooks'
-import type { Account, Accounts as AccountsShape, OpenInvitations } from '../../../../src/admin/accounts.ts'
+import type {
+  Account,
+  Accounts as AccountsShape,
+  OneTimeLink,
+  OpenInvitation,
+  OpenInvitations,
+} from '../../../../src/admin/accounts.ts'
+import type { Role } from '../../../../src/contract/role.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext } from '../../app-context.ts'
+import { Confirm } from '../../components/dialog.tsx'
+import { SelectField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
@@ -11,16 +20,8 @@ import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toMoment } from '../../format.ts'
 import { toHash } from '../../hash.ts'
+import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
-import {
-  InviteDialog,
-  type Link,
-  RemoveDialog,
-  ResetDialog,
-  ResetFactorsDialog,
-  RoleDialog,
-} from './account-dialogs.tsx'
-import { InvitationList } from './invitation-list.tsx'
 
 type Open =
   | { readonly what: 'invite' }
@@ -140,5 +141,175 @@ function AccountActions({ account, onOpen }: { account: Account; onOpen: (open: 
         </button>
       ))}
     </span>
+  )
+}
+
+type Link = Static<typeof OneTimeLink>
+
+const ROLES = [
+  { value: 'viewer', text: 'Viewer: reads, changes nothing' },
+  { value: 'operator', text: 'Operator: also changes keys, catalogue and sources' },
+  { value: 'owner', text: 'Owner: also manages accounts and reveals records' },
+]
+
+function InviteDialog({ onClose, onLink }: { onClose: () => void; onLink: (link: Link) => void }) {
+  const { api } = useAppContext()
+  const [role, setRole] = useState('operator')
+  const mutation = useMutation(async () => onLink(await api.post<Link>('/admin/invitations', { role })))
+  return (
+    <Confirm title="Create an invitation" verb="Create link" mutation={mutation} onClose={onClose}>
+      <SelectField label="Role" value={role} onValue={setRole} options={ROLES} />
+    </Confirm>
+  )
+}
+
+type AccountProps = { readonly account: Account; readonly onClose: () => void }
+
+const toPath = ({ name }: Account, action: string) => `/admin/accounts/${encodeURIComponent(name)}/${action}`
+
+function RoleDialog({ account, onClose, onDone }: AccountProps & { onDone: () => void }) {
+  const { api, session, recheckSession } = useAppContext()
+  const [role, setRole] = useState<string>(account.role)
+  const mutation = useMutation(async () => {
+    await api.post(toPath(account, 'role'), { role: role as Role })
+    onDone()
+    // A change of the own role ends this session.
+    if (account.name === session.name) recheckSession()
+  })
+  return (
+    <Confirm title={`Role of ${account.name}`} verb="Change role" mutation={mutation} onClose={onClose}>
+      <SelectField label="Role" value={role} onValue={setRole} options={ROLES} />
+    </Confirm>
+  )
+}
+
+function ResetDialog({ account, onClose, onLink }: AccountProps & { onLink: (link: Link) => void }) {
+  const { api } = useAppContext()
+  const mutation = useMutation(async () => onLink(await api.post<Link>(toPath(account, 'reset'))))
+  return (
+    <Confirm
+      title={`Reset the password of ${account.name}?`}
+      verb="Create link"
+      mutation={mutation}
+      onClose={onClose}
+    >
+      <p>
+        This creates a one-time link with which {account.name} sets a new password. The old password works
+        until then.
+      </p>
+    </Confirm>
+  )
+}
+
+function RemoveDialog({ account, onClose, onDone }: AccountProps & { onDone: () => void }) {
+  const { api } = useAppContext()
+  const mutation = useMutation(async () => {
+    await api.post(toPath(account, 'remove'))
+    onDone()
+  })
+  return (
+    <Confirm
+      title={`Remove ${account.name}?`}
+      verb="Remove"
+      mutation={mutation}
+      onClose={onClose}
+      typed={account.name}
+      isDanger
+    >
+      <p>The account and its sessions end at once. Its rows in the audit log remain.</p>
+    </Confirm>
+  )
+}
+
+function ResetFactorsDialog({ account, onClose, onDone }: AccountProps & { onDone: () => void }) {
+  const { api, recheckSession } = useAppContext()
+  const mutation = useMutation(async () => {
+    await api.post(toPath(account, 'reset-factors'))
+    onDone()
+    // Of the own account, this session ends.
+    recheckSession()
+  })
+  return (
+    <Confirm
+      title={`Delete the second factors of ${account.name}?`}
+      verb="Reset second factor"
+      mutation={mutation}
+      onClose={onClose}
+      isDanger
+    >
+      <p>
+        Use this if {account.name} has lost all second factors. Check first that the request comes from{' '}
+        {account.name}: afterwards the password alone is enough to sign in. All sessions of {account.name}{' '}
+        end.
+      </p>
+    </Confirm>
+  )
+}
+
+type ListProps = { readonly invitations: readonly OpenInvitation[]; readonly onDone: () => void }
+
+function InvitationList({ invitations, onDone }: ListProps) {
+  const [chosen, setChosen] = useState<OpenInvitation>()
+  const close = () => setChosen(undefined)
+  const done = () => {
+    close()
+    onDone()
+  }
+  if (invitations.length === 0) return <p class="dim">There are no open invitations.</p>
+  return (
+    <>
+      <Table
+        label="Open invitations"
+        rows={invitations}
+        keyOf={({ id }) => id}
+        columns={[
+          { title: 'For', cell: (invitation) => <b>{toPurpose(invitation)}</b> },
+          {
+            title: 'Role',
+            cell: ({ role }) => <Pill tone={role === 'owner' ? 'live' : 'dim'}>{role}</Pill>,
+          },
+          { title: 'Created by', cell: ({ made_by }) => made_by },
+          { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} /> },
+          {
+            title: '',
+            cell: (invitation) => (
+              <button
+                type="button"
+                class="small"
+                aria-label={`Void: ${toPurpose(invitation)}, ${invitation.id}`}
+                onClick={() => setChosen(invitation)}
+              >
+                Void
+              </button>
+            ),
+          },
+        ]}
+      />
+      {chosen && <VoidDialog invitation={chosen} onClose={close} onDone={done} />}
+    </>
+  )
+}
+
+const toPurpose = ({ account }: OpenInvitation) =>
+  account === null ? 'new account' : `password of ${account}`
+
+type VoidProps = {
+  readonly invitation: OpenInvitation
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+function VoidDialog({ invitation, onClose, onDone }: VoidProps) {
+  const { api } = useAppContext()
+  const mutation = useMutation(async () => {
+    await api.post(`/admin/invitations/${encodeURIComponent(invitation.id)}/void`)
+    onDone()
+  })
+  return (
+    <Confirm title="Void this link?" verb="Void" mutation={mutation} onClose={onClose} isDanger>
+      <p>
+        The link for the {toPurpose(invitation)}, created by {invitation.made_by}, stops working at once.
+      </p>
+    </Confirm>
   )
 }

@@ -6,14 +6,14 @@ import { ErrorNote } from '../../components/error-note.tsx'
 import { SecretField, SelectField, TextField } from '../../components/field.tsx'
 import { toLabel, toOperation } from '../../format.ts'
 import { NUMBER_KINDS } from '../../number-kinds.ts'
+import type { TypedNumber } from './use-audit-search.ts'
 import {
   AUDIT_FILTERS,
   type AuditFilters,
   type AuditView,
   fromLocalInput,
   toLocalInput,
-} from './audit-filters.ts'
-import type { TypedNumber } from './use-audit-search.ts'
+} from './use-audit-search.ts'
 
 /** What the form shows: the filters of the address, with local times, and a number that is never in the address. */
 type Draft = AuditFilters & { readonly kind: TypedNumber['kind']; readonly number: string }

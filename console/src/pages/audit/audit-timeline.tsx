@@ -1,15 +1,16 @@
 import { Fragment } from 'preact'
 import type { AuditRowView, AuditTimeline } from '../../../../src/admin/audit.ts'
+import type { RequestsOfVerification } from '../../../../src/admin/requests.ts'
 import { CopyButton } from '../../components/copy.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, type Tone, toOutcomeTone } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
+import { StatusPill } from '../../components/request-rows.tsx'
 import { When } from '../../components/when.tsx'
 import { toMs, toOperation, toWords } from '../../format.ts'
 import { toHash } from '../../hash.ts'
 import { useQuery } from '../../use-query.ts'
-import { RequestsOf } from './requests-of-verification.tsx'
 
 /** All audit rows of one verification, oldest first. */
 export function AuditTimelinePanel({ reference }: { reference: string }) {
@@ -157,3 +158,26 @@ function toResultTone(result: string): Tone {
 
 const toGiven = (facts: readonly (readonly [string, string | null | undefined])[]) =>
   facts.flatMap(([name, value]) => (value ? [[name, value] as const] : []))
+
+/** The requests of a verification, while the request log has them. */
+function RequestsOf({ reference }: { reference: string }) {
+  const path = `/admin/requests/verifications/${encodeURIComponent(reference)}`
+  const { value } = useQuery<RequestsOfVerification>(path)
+  if (!value) return null
+  return (
+    <>
+      <h3>Requests</h3>
+      {value.requests.length === 0 && <p class="dim">The request log does not have its requests any more.</p>}
+      <ul class="attempts">
+        {value.requests.map((request) => (
+          <li key={request.row}>
+            <When at={request.time} to="exact" /> <StatusPill request={request} />{' '}
+            <a href={`#/requests?request_id=${request.request_id}`}>
+              <code class="breaks">{request.request_id}</code>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

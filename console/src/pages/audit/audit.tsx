@@ -1,30 +1,39 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type {
   AuditOptions,
+  AuditRowView,
   AuditSearchResult,
   VerificationSearchResult,
+  VerificationView,
 } from '../../../../src/admin/audit.ts'
-import { useHasRole } from '../../app-context.ts'
+import type { ChainCheck } from '../../../../src/admin/chain-check.ts'
+import { useAppContext, useHasRole } from '../../app-context.ts'
+import { ErrorNote } from '../../components/error-note.tsx'
 import { Segments } from '../../components/field.tsx'
+import { FileField } from '../../components/file-field.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { Empty, LoadError, Loading } from '../../components/query-result.tsx'
-import { toCount, toMoment } from '../../format.ts'
+import { Pill, toOutcomeTone } from '../../components/pill.tsx'
+import { Empty, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
+import { type Column, Table } from '../../components/table.tsx'
+import { When } from '../../components/when.tsx'
+import { toCount, toMoment, toMs, toOperation, toWords } from '../../format.ts'
 import { findKeySearch, toHash } from '../../hash.ts'
 import { useFilters } from '../../route.ts'
+import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
+import { AuditForm } from './audit-form.tsx'
+import { AuditTimelinePanel } from './audit-timeline.tsx'
 import {
   AUDIT_FILTERS,
   type AuditFilters,
+  type AuditPage,
   type AuditView,
   readAuditFilters,
   readView,
+  type TypedNumber,
   toExtractUrl,
-} from './audit-filters.ts'
-import { AuditForm } from './audit-form.tsx'
-import { RowTable, VerificationTable } from './audit-tables.tsx'
-import { AuditTimelinePanel } from './audit-timeline.tsx'
-import { ChainCheckPanel } from './chain-check.tsx'
-import { type AuditPage, type TypedNumber, useAuditSearch } from './use-audit-search.ts'
+  useAuditSearch,
+} from './use-audit-search.ts'
 
 /** `rest` is empty (a search, with its filters in the address), `key=ID` or a reference (a timeline). */
 export function Audit({ rest }: { rest: string }) {
@@ -161,5 +170,202 @@ function Exports({ view, filters }: { view: AuditView; filters: AuditFilters }) 
         a file without a database: <code>tabbat audit verify-extract FILE --public-key KEY</code>
       </small>
     </div>
+  )
+}
+
+type Common = Pick<AuditRowView, 'operation' | 'outcome' | 'key_id' | 'key_name'>
+
+/** Columns that verifications and rows have in common. */
+const OPERATION: Column<Common> = {
+  title: 'Operation',
+  cell: ({ operation }) => <span class="nowrap">{operation === null ? '–' : toOperation(operation)}</span>,
+}
+const KEY: Column<Common> = {
+  title: 'Key',
+  cell: ({ key_id, key_name }) =>
+    key_id === null ? (
+      '–'
+    ) : (
+      <a class="clip" href={`${toHash('audit')}?${new URLSearchParams({ key: key_id })}`} title={key_id}>
+        {key_name ?? key_id}
+      </a>
+    ),
+}
+
+const toOutcome = (outcome: string | null, otherwise: string) =>
+  outcome === null ? (
+    <span class="dim">{otherwise}</span>
+  ) : (
+    <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>
+  )
+
+const toReference = (reference: string | null) =>
+  reference === null ? (
+    '–'
+  ) : (
+    <a href={toHash('audit', reference)}>
+      <code class="clip">{reference}</code>
+    </a>
+  )
+
+function VerificationTable({ verifications }: { verifications: readonly VerificationView[] }) {
+  return (
+    <Table
+      label="Verifications that fit the search"
+      rows={verifications}
+      keyOf={({ reference }) => reference}
+      columns={[
+        { title: 'Started', cell: ({ started_at }) => <When at={started_at} to="second" /> },
+        OPERATION,
+        { title: 'Outcome', cell: ({ outcome }) => toOutcome(outcome, 'none yet') },
+        KEY,
+        { title: 'Sources', cell: toSources },
+        { title: 'Took', isNumber: true, cell: toDuration },
+        {
+          title: 'Consent',
+          cell: ({ consent_reference }) => <span class="clip">{consent_reference ?? '–'}</span>,
+        },
+        { title: 'Reference', cell: ({ reference }) => toReference(reference) },
+      ]}
+    />
+  )
+}
+
+const toSources = ({ source_attempts }: VerificationView) =>
+  source_attempts.length === 0
+    ? '–'
+    : source_attempts.map(({ name, result }) => `${name}: ${toWords(result)}`).join(', ')
+
+const toDuration = ({ started_at, ended_at }: VerificationView) =>
+  toMs(ended_at === null ? null : Math.max(0, Date.parse(ended_at) - Date.parse(started_at)))
+
+function RowTable({ rows }: { rows: readonly AuditRowView[] }) {
+  return (
+    <Table
+      label="Rows of the audit log"
+      rows={rows}
+      keyOf={({ chain, sequence }) => `${chain} ${sequence}`}
+      columns={[
+        { title: 'Time', cell: ({ time }) => <When at={time} to="second" /> },
+        { title: 'Phase', cell: ({ phase }) => <span class="nowrap">{toWords(phase)}</span> },
+        OPERATION,
+        { title: 'Outcome', cell: ({ outcome }) => toOutcome(outcome, '–') },
+        KEY,
+        { title: 'Reference', cell: ({ request_reference }) => toReference(request_reference) },
+        { title: 'Detail', cell: ({ detail }) => <span class="clip">{detail ?? ''}</span> },
+      ]}
+    />
+  )
+}
+
+const PAUSE_MS = 1000
+
+function ChainCheckPanel() {
+  const { api } = useAppContext()
+  const isOperator = useHasRole('operator')
+  const query = useQuery<ChainCheck>('/admin/audit/check')
+  const start = useMutation(async (file?: File) => {
+    if (file) await api.upload('/admin/audit/check/file', file, { type: 'application/x-ndjson', key: '' })
+    else await api.post('/admin/audit/check')
+    query.reload()
+  })
+  const { value, reload } = query
+  // Every response is a new value, so this repeats until the verification ends.
+  useEffect(() => {
+    if (value?.state !== 'running') return
+    const timer = setTimeout(reload, PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [value, reload])
+  const isBusy = start.isBusy || value?.state === 'running'
+  return (
+    <Panel
+      title="Verify the log against its checkpoints"
+      aside={
+        isOperator && (
+          <button type="button" class="push" disabled={isBusy} aria-busy={isBusy} onClick={() => start.run()}>
+            Verify the log
+          </button>
+        )
+      }
+    >
+      <ErrorNote error={start.error} />
+      <QueryResult query={query} lines={2}>
+        {(check) => <Verdict check={check} />}
+      </QueryResult>
+      {isOperator && <KeptCopy isBusy={isBusy} onFile={start.run} />}
+    </Panel>
+  )
+}
+
+/** A copy of the checkpoints that this server cannot have changed. */
+function KeptCopy({ isBusy, onFile }: { isBusy: boolean; onFile: (file: File) => void }) {
+  const [file, setFile] = useState<File>()
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (file) onFile(file)
+      }}
+    >
+      <FileField
+        label="A checkpoints.log that was kept elsewhere"
+        help="Compares the log with this file instead of the one of this server. At most 80 MB, not compressed."
+        accept=".log,.ndjson,.txt"
+        onFile={setFile}
+      />
+      <button type="submit" disabled={isBusy || !file} aria-busy={isBusy}>
+        Compare with this file
+      </button>
+    </form>
+  )
+}
+
+function Verdict({ check }: { check: ChainCheck }) {
+  const { state, rows, total } = check
+  if (state === 'none')
+    return (
+      <p class="dim">
+        Not verified since this server started. Verification reads every row and finds rows that were changed,
+        inserted or removed, but a cut at the end of the log together with its checkpoints cannot be seen
+        without checkpoints that were kept elsewhere. Keep copies of checkpoints.log on another machine, and
+        compare with one here or with <code>tabbat audit verify --checkpoints FILE</code>.
+      </p>
+    )
+  if (state === 'running')
+    return (
+      <>
+        <progress value={rows} max={Math.max(total, rows, 1)} aria-label="Rows verified" />
+        <p class="dim">{total === 0 ? 'Starting…' : `${toCount(rows)} of ${toCount(total)} rows`}</p>
+      </>
+    )
+  const isSound = state === 'sound'
+  return (
+    <div class={`note ${isSound ? 'good' : 'bad'}`} role={isSound ? 'status' : 'alert'}>
+      <p>
+        <b>{check.headline}</b>
+      </p>
+      <Sentences sentences={check.compared} />
+      <Sentences sentences={check.limits} />
+      <Measure check={check} />
+    </div>
+  )
+}
+
+const Sentences = ({ sentences }: { sentences: readonly string[] }) =>
+  sentences.length === 0 ? null : (
+    <ul>
+      {sentences.map((sentence) => (
+        <li key={sentence}>{sentence}</li>
+      ))}
+    </ul>
+  )
+
+function Measure({ check }: { check: ChainCheck }) {
+  const { seconds, started_at, started_by } = check
+  return (
+    <small>
+      {seconds.toFixed(1)} s. Started <When at={started_at} />
+      {started_by && ` by ${started_by}`}.
+    </small>
   )
 }

@@ -1,15 +1,20 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { BatchList, ListedBatch } from '../../../../src/admin/batches.ts'
-import { useHasRole } from '../../app-context.ts'
+import type { BatchList, ListedBatch, UploadResult } from '../../../../src/admin/batches.ts'
+import { ApiError } from '../../api-client.ts'
+import { useAppContext, useHasRole } from '../../app-context.ts'
+import { Confirm, FormDialog, SubmitButton } from '../../components/dialog.tsx'
+import { ErrorNote } from '../../components/error-note.tsx'
+import { SecretField } from '../../components/field.tsx'
+import { FileField } from '../../components/file-field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, type Tone } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount } from '../../format.ts'
+import { saveFile } from '../../save-file.ts'
+import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
-import { CancelBatch, DownloadResults } from './batch-dialogs.tsx'
-import { BatchUpload } from './batch-upload.tsx'
 
 type Open = { readonly what: 'cancel' | 'download'; readonly batch: ListedBatch }
 
@@ -121,5 +126,158 @@ function Actions({ batch, onOpen }: { batch: ListedBatch; onOpen: (open: Open) =
         </button>
       )}
     </div>
+  )
+}
+
+type KeyProps = {
+  readonly apiKey: string
+  readonly onKey: (key: string) => void
+  readonly hasSandbox: boolean
+}
+
+const BatchKeyField = ({ label, apiKey, onKey, hasSandbox }: KeyProps & { label: string }) => (
+  <SecretField
+    label={label}
+    value={apiKey}
+    onValue={onKey}
+    placeholder={hasSandbox ? 'the public sandbox key' : 'tbt_…'}
+    help={hasSandbox ? 'Leave it empty for the public sandbox key.' : undefined}
+  />
+)
+
+type Refusal = { readonly line: number; readonly field: string | null; readonly message: string }
+type Accepted = { readonly rows: number; readonly refusals: readonly Refusal[] }
+
+const TYPES: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  ndjson: 'application/x-ndjson',
+  jsonl: 'application/x-ndjson',
+  json: 'application/json',
+}
+const MOST_SHOWN = 20
+
+function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { onDone: () => void }) {
+  const { api } = useAppContext()
+  const [file, setFile] = useState<File>()
+  const [accepted, setAccepted] = useState<Accepted>()
+  const upload = useMutation(async () => {
+    setAccepted(undefined)
+    if (!file) return
+    const type = TYPES[file.name.split('../../components').at(-1)?.toLowerCase() ?? '']
+    if (!type)
+      throw new ApiError(0, 'type', 'The name of the file must end in .csv, .ndjson, .jsonl or .json.')
+    const result = await api.upload<UploadResult>('/admin/batches', file, { type, key: apiKey.trim() })
+    setAccepted(readAccepted(result))
+    onDone()
+  })
+  return (
+    <Panel title="Send a file">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          upload.run()
+        }}
+      >
+        <FileField
+          label="File"
+          help="CSV with a header, NDJSON or a JSON array. Columns: operation (verify_nin or verify_bvn), nin or bvn, phone, amount, reference. Up to 50 000 rows."
+          accept=".csv,.ndjson,.jsonl,.json"
+          onFile={setFile}
+        />
+        <BatchKeyField label="Key" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
+        <SubmitButton isBusy={upload.isBusy} isDisabled={!file || (apiKey.trim() === '' && !hasSandbox)}>
+          Send
+        </SubmitButton>
+      </form>
+      <ErrorNote error={upload.error} />
+      {accepted && <Refusals {...accepted} />}
+    </Panel>
+  )
+}
+
+/** The answer of the public API, or its error. */
+function readAccepted({ status, body }: UploadResult): Accepted {
+  const answer = body as {
+    message?: string
+    code?: string
+    errors?: Record<string, string[]>
+    data?: Accepted
+  }
+  if (status === 202 && answer.data) return answer.data
+  const detail = Object.values(answer.errors ?? {}).flat()[0]
+  throw new ApiError(status, answer.code ?? 'refused', detail ?? answer.message ?? 'The file was refused.')
+}
+
+function Refusals({ rows, refusals }: Accepted) {
+  if (refusals.length === 0)
+    return (
+      <p class="note good" role="status">
+        {toCount(rows)} rows were accepted.
+      </p>
+    )
+  return (
+    <div class="note warn" role="status">
+      <p>Some rows were refused. The others are being verified.</p>
+      <ul>
+        {refusals.slice(0, MOST_SHOWN).map(({ line, field, message }) => (
+          <li key={`${line} ${field}`}>
+            Line {line}: {message}
+          </li>
+        ))}
+      </ul>
+      {refusals.length > MOST_SHOWN && <p>The results name the others.</p>}
+    </div>
+  )
+}
+
+type CancelProps = {
+  readonly batch: ListedBatch
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+function CancelBatch({ batch, onClose, onDone }: CancelProps) {
+  const { api } = useAppContext()
+  const cancel = useMutation(async () => {
+    await api.post(`/admin/batches/${batch.id}/cancel`)
+    onDone()
+  })
+  return (
+    <Confirm title="Cancel this batch?" verb="Cancel the batch" mutation={cancel} onClose={onClose} isDanger>
+      <p>
+        Rows that have not begun are not verified. Rows that have begun are finished, and the results so far
+        stay.
+      </p>
+    </Confirm>
+  )
+}
+
+type DownloadProps = {
+  readonly batch: ListedBatch
+  readonly apiKey: string
+  readonly onKey: (key: string) => void
+  readonly hasSandbox: boolean
+  readonly onClose: () => void
+}
+
+function DownloadResults({ batch, apiKey, onKey, hasSandbox, onClose }: DownloadProps) {
+  const { api } = useAppContext()
+  const download = useMutation(async () => {
+    const key = apiKey.trim()
+    const file = await api.download(`/admin/batches/${batch.id}/results`, key === '' ? {} : { key })
+    saveFile(`${batch.id}.csv`, 'text/csv', file)
+    onClose()
+  })
+  return (
+    <FormDialog
+      title="Download the results"
+      verb="Download CSV"
+      mutation={download}
+      onSubmit={download.run}
+      onClose={onClose}
+    >
+      <p>The file holds personal data. The download is written to the audit log with your account.</p>
+      <BatchKeyField label="Key that sent the batch" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
+    </FormDialog>
   )
 }

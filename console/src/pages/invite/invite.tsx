@@ -5,11 +5,11 @@ import { useCode } from '../../components/code-field.tsx'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { TextField } from '../../components/field.tsx'
+import { Mark } from '../../components/mark.tsx'
 import { isPasswordReady, NewPassword } from '../../components/new-password.tsx'
 import { LoadError, Loading } from '../../components/query-result.tsx'
 import { toMoment, toZone } from '../../format.ts'
 import { toHash } from '../../hash.ts'
-import { Mark } from '../../shell/shell.tsx'
 import { useMutation } from '../../use-mutation.ts'
 
 type InviteProps = {

@@ -1,13 +1,20 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Keys } from '../../../../src/admin/keys.ts'
-import { AddressesField, NameField } from '../../components/access-fields.tsx'
+import type {
+  ChangeKeyRequest,
+  CreatedKey,
+  CreateKeyRequest,
+  Keys,
+  KeyWithUsage,
+} from '../../../../src/admin/keys.ts'
+import type { Static } from '../../../../src/contract/schema.ts'
+import { useAppContext } from '../../app-context.ts'
+import { AddressesField, NameField, toList } from '../../components/access-fields.tsx'
 import { Choices } from '../../components/choices.tsx'
 import { FormDialog } from '../../components/dialog.tsx'
-import { Checkbox, SelectField, TextField } from '../../components/field.tsx'
-import type { Mutation } from '../../use-mutation.ts'
-import { FieldPolicy } from './field-policy.tsx'
-import { AS_BEFORE, type KeyDraft } from './key-draft.ts'
+import { Checkbox, Segments, SelectField, TextField } from '../../components/field.tsx'
+import { type Mutation, useMutation } from '../../use-mutation.ts'
+import { FieldPolicy, type Policy } from './field-policy.tsx'
 
 type FormProps = {
   readonly keys: Keys
@@ -21,7 +28,7 @@ type FormProps = {
 }
 
 /** The options of a key, for a new one and for a change. */
-export function KeyForm({ keys, initial, title, verb, mutation, onClose, children }: FormProps) {
+function KeyForm({ keys, initial, title, verb, mutation, onClose, children }: FormProps) {
   const [draft, setDraft] = useState(initial)
   const change = (part: Partial<KeyDraft>) => setDraft((old) => ({ ...old, ...part }))
   const { fields = {} } = mutation.error ?? {}
@@ -169,4 +176,170 @@ function Behaviour({ draft, onChange, errors }: SectionProps) {
       </div>
     </div>
   )
+}
+
+const MODES = [
+  { value: 'test', text: 'Test' },
+  { value: 'live', text: 'Live' },
+] as const
+
+type CreateKeyProps = {
+  readonly keys: Keys
+  readonly onClose: () => void
+  readonly onCreated: (created: CreatedKey) => void
+}
+
+export function CreateKeyDialog({ keys, onClose, onCreated }: CreateKeyProps) {
+  const { api } = useAppContext()
+  const create = useMutation(async (draft: KeyDraft) =>
+    onCreated(await api.post<CreatedKey>('/admin/keys', toCreateRequest(draft))),
+  )
+  const common = { keys, onClose, mutation: create, title: 'Create a key', verb: 'Create key' }
+  return (
+    <KeyForm {...common} initial={toNewDraft(keys)}>
+      {(draft, change) => (
+        <div class="bar">
+          <Segments legend="Mode" value={draft.mode} options={MODES} onValue={(mode) => change({ mode })} />
+          <small class="dim">
+            {draft.mode === 'test'
+              ? 'Returns synthetic people. No vendor is called, nothing is billed.'
+              : 'Calls your sources about real people. Calls may be billed.'}
+          </small>
+        </div>
+      )}
+    </KeyForm>
+  )
+}
+
+type ChangeKeyProps = {
+  readonly keys: Keys
+  readonly row: KeyWithUsage
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+export function ChangeKeyDialog({ keys, row, onClose, onDone }: ChangeKeyProps) {
+  const { api } = useAppContext()
+  const before = toDraft(keys, row)
+  const mutation = useMutation(async (draft: KeyDraft) => {
+    await api.post(`/admin/keys/${encodeURIComponent(row.id)}/change`, toChangeRequest(before, draft))
+    onDone()
+  })
+  const common = { keys, onClose, mutation, title: 'Change this key', verb: 'Save changes' }
+  return (
+    <KeyForm {...common} initial={before}>
+      {() => (
+        <p class="dim">
+          The secret stays the same. Servers follow within 5 seconds. The audit log gets the values before and
+          after.
+        </p>
+      )}
+    </KeyForm>
+  )
+}
+
+type KeyRequest = Static<typeof CreateKeyRequest>
+type ChangeRequest = Static<typeof ChangeKeyRequest>
+
+/** In a change: the expiry stays as it is. */
+const AS_BEFORE = 'unchanged'
+
+/** The state of the form. */
+type KeyDraft = {
+  readonly name: string
+  readonly mode: KeyRequest['mode']
+  readonly scopes: KeyRequest['scopes']
+  readonly expiry: string
+  readonly addresses: string
+  readonly certificates: string
+  readonly cap: string
+  readonly isConsentRequired: boolean
+  readonly isAsyncWhenDown: boolean
+  readonly match: string
+  readonly owner: string
+  readonly note: string
+  readonly policy: Policy
+}
+
+const toNewDraft = (keys: Keys): KeyDraft => ({
+  name: '',
+  mode: 'test',
+  scopes: [...keys.scopes],
+  expiry: '',
+  addresses: '',
+  certificates: '',
+  cap: '',
+  isConsentRequired: false,
+  isAsyncWhenDown: false,
+  match: '',
+  owner: '',
+  note: '',
+  policy: { hide: [], reveal: [] },
+})
+
+const toDraft = (keys: Keys, row: KeyWithUsage): KeyDraft => ({
+  name: row.name,
+  mode: row.mode,
+  scopes: row.scopes,
+  expiry: AS_BEFORE,
+  addresses: row.allowed_ips?.join(', ') ?? '',
+  certificates: row.client_certs?.join(', ') ?? '',
+  cap: row.subjects_per_day === keys.subjects_per_day_default ? '' : String(row.subjects_per_day),
+  isConsentRequired: row.requires_consent,
+  isAsyncWhenDown: row.async_when_down,
+  match: row.require_match ?? '',
+  owner: row.owner ?? '',
+  note: row.note ?? '',
+  policy: { hide: toFields(keys, row.hide), reveal: toFields(keys, row.reveal) },
+})
+
+/** A word of the command line may stand for a group of fields. The form has single fields. */
+const toFields = ({ field_groups }: Keys, words: readonly string[]): string[] =>
+  field_groups
+    .flatMap(({ fields }) => fields.map(({ name }) => name))
+    .filter((name) =>
+      words.some((word) => name === word || name.startsWith(`${word}.`) || name.endsWith(`.${word}`)),
+    )
+
+function toCreateRequest(draft: KeyDraft): KeyRequest {
+  const [addresses, certificates] = [toList(draft.addresses), toList(draft.certificates)]
+  const { hide, reveal } = draft.policy
+  return {
+    name: draft.name.trim(),
+    mode: draft.mode,
+    scopes: draft.scopes,
+    ...(draft.expiry === '' ? {} : { expires_in: draft.expiry }),
+    ...(addresses.length === 0 ? {} : { allowed_ips: addresses }),
+    ...(certificates.length === 0 ? {} : { client_certs: certificates }),
+    ...(hide.length === 0 ? {} : { hide: [...hide] }),
+    ...(reveal.length === 0 ? {} : { reveal: [...reveal] }),
+    ...(draft.cap.trim() === '' ? {} : { subjects_per_day: Number(draft.cap) }),
+    ...(draft.isConsentRequired ? { requires_consent: true } : {}),
+    ...(draft.isAsyncWhenDown ? { async_when_down: true } : {}),
+    ...(draft.match === '' ? {} : { require_match: draft.match as NonNullable<KeyRequest['require_match']> }),
+    ...(draft.owner.trim() === '' ? {} : { owner: draft.owner.trim() }),
+    ...(draft.note.trim() === '' ? {} : { note: draft.note.trim() }),
+  }
+}
+
+/** Only what differs from the draft before, so that two changes of different options do not undo each other. */
+function toChangeRequest(before: KeyDraft, draft: KeyDraft): ChangeRequest {
+  const whole: { [Name in keyof ChangeRequest]-?: readonly [keyof KeyDraft, ChangeRequest[Name]] } = {
+    name: ['name', draft.name.trim()],
+    scopes: ['scopes', draft.scopes],
+    expires_in: ['expiry', draft.expiry === '' ? null : draft.expiry],
+    allowed_ips: ['addresses', toList(draft.addresses)],
+    client_certs: ['certificates', toList(draft.certificates)],
+    hide: ['policy', [...draft.policy.hide]],
+    reveal: ['policy', [...draft.policy.reveal]],
+    subjects_per_day: ['cap', draft.cap.trim() === '' ? null : Number(draft.cap)],
+    requires_consent: ['isConsentRequired', draft.isConsentRequired],
+    async_when_down: ['isAsyncWhenDown', draft.isAsyncWhenDown],
+    require_match: ['match', (draft.match || null) as ChangeRequest['require_match']],
+    owner: ['owner', draft.owner],
+    note: ['note', draft.note],
+  }
+  const isChanged = (name: keyof KeyDraft) => JSON.stringify(before[name]) !== JSON.stringify(draft[name])
+  const changed = Object.entries(whole).filter(([, [name]]) => isChanged(name))
+  return Object.fromEntries(changed.map(([field, [, value]]) => [field, value])) as ChangeRequest
 }

@@ -1,19 +1,23 @@
 import { useState } from 'preact/hooks'
+import type { KeyUsageReport } from '../../../../src/admin/key-usage.ts'
 import type { CreatedKey, Keys as KeysShape, KeyWithUsage } from '../../../../src/admin/keys.ts'
-import { useHasRole } from '../../app-context.ts'
-import { Segments, TextField } from '../../components/field.tsx'
+import { useAppContext, useHasRole } from '../../app-context.ts'
+import { Confirm, Dialog } from '../../components/dialog.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { Segments, SelectField, TextField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
+import { RollDialog } from '../../components/roll-dialog.tsx'
 import { ShownOnce } from '../../components/shown-once.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount } from '../../format.ts'
+import { toHash, toKeySearch } from '../../hash.ts'
+import { useFilters } from '../../route.ts'
+import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
-import { ChangeKeyDialog } from './change-key-dialog.tsx'
-import { CreateKeyDialog } from './create-key-dialog.tsx'
-import { KeyDialog, RevokeDialog, RollKeyDialog } from './key-dialogs.tsx'
-import { KeyUsage } from './key-usage.tsx'
+import { ChangeKeyDialog, CreateKeyDialog } from './key-form.tsx'
 
 type Open = { readonly what: 'new' } | { readonly what: 'created'; readonly key: string } | OpenKey
 type OpenKey = { readonly what: 'change' | 'revoke' | 'roll' | 'facts'; readonly row: KeyWithUsage }
@@ -194,3 +198,171 @@ function KeyActions({ row, onOpen }: { row: KeyWithUsage; onOpen: (open: OpenKey
     </span>
   )
 }
+
+type RowProps = { readonly row: KeyWithUsage; readonly onClose: () => void }
+
+function KeyDialog({ row, onClose }: RowProps) {
+  return (
+    <Dialog title={row.name} onClose={onClose}>
+      <Facts facts={toFacts(row)} />
+      <footer>
+        <a class="button" href={toHash('audit', toKeySearch(row.id))}>
+          Show in audit log
+        </a>
+      </footer>
+    </Dialog>
+  )
+}
+
+const toText = (names: readonly string[], otherwise = 'none') =>
+  names.length === 0 ? otherwise : names.join(', ')
+
+const toFacts = (row: KeyWithUsage) =>
+  [
+    ['Id', <code key="id">{row.id}</code>],
+    ['Mode and state', `${row.mode}, ${row.state}`],
+    ['Used in 30 days', `${toCount(row.verifications_30d)} verifications`],
+    ['Last used', <When key="used" at={row.last_used_at} to="hour" otherwise="never" />],
+    ['Scopes', toText(row.scopes)],
+    ['Allowed IP addresses', toText(row.allowed_ips ?? [], 'any')],
+    ['TLS client certificates', toText(row.client_certs ?? [], 'none needed')],
+    ['Also hidden', toText(row.hide)],
+    ['Revealed', toText(row.reveal)],
+    ['Distinct people per day', `at most ${toCount(row.subjects_per_day)}`],
+    ['Consent reference', row.requires_consent ? 'required' : 'optional'],
+    ['Details that must match', row.require_match ?? 'none'],
+    ['While no source can answer', row.async_when_down ? '202 (pending)' : '502, 503 or 504'],
+    ['Owner', row.owner ?? 'none'],
+    ['Note', row.note ?? 'none'],
+    ['Created', <When key="created" at={row.created_at} />],
+    ['Expires', <When key="expires" at={row.expires_at} otherwise="never" />],
+    ...(row.revoked_at ? [['Revoked', <When key="revoked" at={row.revoked_at} />] as const] : []),
+    ...(row.rolled_to ? [['Rolled to', <code key="rolled">{row.rolled_to}</code>] as const] : []),
+  ] as const
+
+function RevokeDialog({ row, onClose, onDone }: RowProps & { onDone: () => void }) {
+  const { api } = useAppContext()
+  const mutation = useMutation(async () => {
+    await api.post(`/admin/keys/${encodeURIComponent(row.id)}/revoke`)
+    onDone()
+  })
+  const common = { title: 'Revoke this key?', verb: 'Revoke', typed: row.id, mutation, onClose }
+  return (
+    <Confirm {...common} isDanger>
+      <p>
+        Requests with <b class="breaks">{row.name}</b> (<code>{row.id}</code>) are refused within a second, on
+        other nodes within 5 seconds. A revoked key cannot be restored.
+      </p>
+    </Confirm>
+  )
+}
+
+const OVERLAPS = [
+  { value: '0s', text: 'None: the old key stops working at once' },
+  { value: '1h', text: '1 hour' },
+  { value: '24h', text: '24 hours' },
+  { value: '7d', text: '7 days' },
+] as const
+
+type RollProps = RowProps & { readonly onCreated: (created: CreatedKey) => void }
+
+function RollKeyDialog({ row, onClose, onCreated }: RollProps) {
+  const { api } = useAppContext()
+  const roll = async (overlap: string) =>
+    onCreated(await api.post<CreatedKey>(`/admin/keys/${encodeURIComponent(row.id)}/roll`, { overlap }))
+  const words = {
+    title: 'Roll this key?',
+    verb: 'Create the new key',
+    label: 'The old key works for another',
+  }
+  return (
+    <RollDialog {...words} overlaps={OVERLAPS} roll={roll} onClose={onClose}>
+      <p>
+        A new key with the same options replaces <b class="breaks">{row.name}</b>. Both keys work during the
+        overlap, so that you can update your programs.
+      </p>
+    </RollDialog>
+  )
+}
+
+type Row = KeyUsageReport['usage'][number]
+
+const LAGOS_MS = 60 * 60_000
+const MONTHS_LISTED = 25
+
+/** The last months in Lagos time, the present one first. */
+const MONTHS = Array.from({ length: MONTHS_LISTED }, (_each, index) => {
+  const now = new Date(Date.now() + LAGOS_MS)
+  const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - index)).toISOString()
+  return { value: month.slice(0, 'yyyy-mm'.length), text: month.slice(0, 'yyyy-mm'.length) }
+})
+/** The present month, unless the address has one of the list. */
+const toListed = (month: string | null) =>
+  (MONTHS.find(({ value }) => value === month) ?? MONTHS[0])?.value ?? ''
+
+function KeyUsage() {
+  const [filters, change] = useFilters()
+  const to = toListed(filters.get('to'))
+  const from = toListed(filters.get('from') ?? to)
+  const search = new URLSearchParams({ from, to })
+  const query = useQuery<KeyUsageReport>(`/admin/keys/usage?${search}`)
+  return (
+    <Panel
+      title="Usage and cost by month"
+      aside={
+        <a class="button push" href={`/admin/keys/usage.csv?${search}`} download>
+          Download CSV
+        </a>
+      }
+    >
+      <div class="bar ends">
+        <SelectField
+          label="From"
+          value={from}
+          onValue={(month) => change({ from: month })}
+          options={MONTHS}
+        />
+        <SelectField label="To" value={to} onValue={(month) => change({ to: month })} options={MONTHS} />
+      </div>
+      <QueryResult query={query}>
+        {({ usage }) =>
+          usage.length === 0 ? (
+            <Empty>
+              <p>No key was used in this time.</p>
+            </Empty>
+          ) : (
+            <UsageTable rows={usage} />
+          )
+        }
+      </QueryResult>
+      <p class="dim">
+        Months are in Lagos time. The cost has the prices that were set when each call was made.
+      </p>
+    </Panel>
+  )
+}
+
+const UsageTable = ({ rows }: { rows: readonly Row[] }) => (
+  <Table
+    label="Usage of keys"
+    rows={rows}
+    keyOf={({ month, key_id }) => `${month} ${key_id}`}
+    columns={[
+      { title: 'Month', cell: ({ month }) => month },
+      {
+        title: 'Key',
+        cell: ({ name, key_id }) => (
+          <>
+            {name || 'a key of this server'} <code>{key_id}</code>
+          </>
+        ),
+      },
+      { title: 'Owner', cell: ({ owner }) => owner },
+      { title: 'Verified', cell: ({ verified }) => toCount(verified), isNumber: true },
+      { title: 'Not verified', cell: ({ not_verified }) => toCount(not_verified), isNumber: true },
+      { title: 'Failed', cell: ({ failed }) => toCount(failed), isNumber: true },
+      { title: 'Paid calls', cell: ({ paid_calls }) => toCount(paid_calls), isNumber: true },
+      { title: 'Cost (₦)', cell: ({ cost_naira }) => cost_naira.toFixed(2), isNumber: true },
+    ]}
+  />
+)

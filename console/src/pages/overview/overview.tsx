@@ -1,18 +1,24 @@
+import { useState } from 'preact/hooks'
 import type { Overview as OverviewShape } from '../../../../src/admin/overview-figures.ts'
-import { Segments } from '../../components/field.tsx'
+import { Segments, TextField } from '../../components/field.tsx'
 import { LiveState } from '../../components/live-state.tsx'
 import { Panel } from '../../components/panel.tsx'
+import { Pill, toOutcomeTone } from '../../components/pill.tsx'
 import { Empty, LoadError, Loading } from '../../components/query-result.tsx'
 import { SourcesTable } from '../../components/sources-table.tsx'
-import { toHash } from '../../hash.ts'
-import { MODES, type OverviewFilters, readOverviewFilters } from '../../overview-filters.ts'
-import { useFilters } from '../../route.ts'
-import { findProblems } from '../../source-health.ts'
-import { useOverviewEvents } from '../../use-overview-events.ts'
-import { OverviewCharts } from './overview-charts.tsx'
-import { BySource, LastErrors, TopKeys } from './overview-tables.tsx'
-import { OverviewTiles } from './overview-tiles.tsx'
-import { RangePicker } from './range-picker.tsx'
+import { Table } from '../../components/table.tsx'
+import { When } from '../../components/when.tsx'
+import { toCount, toMs, toNaira, toOperation, toPercent, toSigned, toWords } from '../../format.ts'
+import { toHash, toKeySearch } from '../../hash.ts'
+import { type FilterChanges, useFilters } from '../../route.ts'
+import { findProblems, toSpends } from '../../source-health.ts'
+import {
+  MODES,
+  type OverviewFilters,
+  readOverviewFilters,
+  useOverviewEvents,
+} from '../../use-overview-events.ts'
+import { LatencyChart, LoadedChart, VerificationChart } from './overview-charts.tsx'
 
 export function Overview() {
   const [address, change] = useFilters()
@@ -66,6 +72,36 @@ function OverviewBody({ overview, filters }: { overview: OverviewShape; filters:
   )
 }
 
+const CHARTS = [
+  { value: 'verifications', text: 'Verifications' },
+  { value: 'latency', text: 'Latency' },
+  { value: 'vendors', text: 'Vendors' },
+  { value: 'keys', text: 'Keys' },
+] as const
+
+/** The chart that the address names. */
+function OverviewCharts({ overview, filters }: { overview: OverviewShape; filters: OverviewFilters }) {
+  const [address, change] = useFilters()
+  const chosen = CHARTS.find(({ value }) => value === address.get('chart'))?.value ?? 'verifications'
+  return (
+    <Panel
+      title="Over time"
+      aside={
+        <Segments
+          legend="Chart"
+          value={chosen}
+          options={CHARTS}
+          onValue={(chart) => change({ chart: chart === 'verifications' ? undefined : chart })}
+        />
+      }
+    >
+      {chosen === 'verifications' && <VerificationChart overview={overview} />}
+      {chosen === 'latency' && <LatencyChart overview={overview} />}
+      {(chosen === 'vendors' || chosen === 'keys') && <LoadedChart chosen={chosen} filters={filters} />}
+    </Panel>
+  )
+}
+
 /** Sources that fail, are disabled, or are near their cap. */
 function Attention({ sources }: { sources: OverviewShape['sources'] }) {
   const problems = findProblems(sources)
@@ -82,4 +118,256 @@ function Attention({ sources }: { sources: OverviewShape['sources'] }) {
       </ul>
     </section>
   )
+}
+
+type Tile = {
+  readonly name: string
+  readonly value: string
+  readonly note: string
+  readonly change?: string | undefined
+}
+
+function OverviewTiles({ overview }: { overview: OverviewShape }) {
+  return (
+    <dl class="tiles">
+      {toTiles(overview).map(({ name, value, note, change }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <b>{value}</b>
+            <small class="dim">{note}</small>
+            {change && <small class="dim">{change}</small>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function toTiles({ totals, success_rate, latency, before, sources }: OverviewShape): Tile[] {
+  const spent = toSpends(sources).reduce((sum, spend) => sum + spend.spent_kobo_today, 0)
+  return [
+    {
+      name: 'Verifications',
+      value: toCount(addUp(totals)),
+      note: `${toCount(totals.verified)} verified`,
+      change: before ? toCountChange(addUp(totals), addUp(before.totals)) : undefined,
+    },
+    {
+      name: 'Success rate',
+      value: toPercent(success_rate),
+      note: success_rate === null ? 'no verifications' : `${toCount(totals.failed)} failed`,
+      change: toDifference(success_rate, before?.success_rate, (part) => `${toSigned(part * 100, 1)} points`),
+    },
+    ...(['p50', 'p95', 'p99'] as const).map((part) => ({
+      name: `Latency ${part}`,
+      value: toMs(latency?.[`${part}_ms`] ?? null),
+      note: 'estimated',
+      change: toDifference(
+        latency?.[`${part}_ms`],
+        before?.latency?.[`${part}_ms`],
+        (ms) => `${toSigned(ms, 0)} ms`,
+      ),
+    })),
+    { name: 'Spent today', value: toNaira(spent), note: 'Lagos time' },
+  ]
+}
+
+const addUp = ({ verified, not_verified, failed }: OverviewShape['totals']) =>
+  verified + not_verified + failed
+
+function toCountChange(now: number, before: number): string {
+  if (now === before) return 'as in the period before'
+  if (before === 0) return 'none in the period before'
+  return `${toSigned((now / before - 1) * 100, 0)} % on the period before`
+}
+
+function toDifference(
+  now: number | null | undefined,
+  before: number | null | undefined,
+  toText: (difference: number) => string,
+): string | undefined {
+  if (now === null || now === undefined || before === null || before === undefined) return undefined
+  return now === before ? 'as in the period before' : `${toText(now - before)} on the period before`
+}
+
+function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
+  return (
+    <Panel title="Top keys">
+      {keys.length === 0 ? (
+        <Empty>
+          <p>
+            No key was used in this period. <a href={toHash('keys')}>Create one</a> or{' '}
+            <a href={toHash('try')}>try a verification</a>.
+          </p>
+        </Empty>
+      ) : (
+        <Table
+          label="Keys by verifications"
+          rows={keys}
+          keyOf={({ id }) => id}
+          columns={[
+            { title: 'Key', cell: ({ name, id }) => <NamedKey name={name} id={id} /> },
+            {
+              title: 'Mode',
+              cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
+            },
+            {
+              title: 'Verifications',
+              cell: ({ verifications }) => toCount(verifications),
+              isNumber: true,
+            },
+            { title: 'Failed', cell: ({ failed }) => toCount(failed), isNumber: true },
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}
+
+function NamedKey({ name, id }: { name: string; id: string }) {
+  return (
+    <>
+      <a href={toHash('audit', toKeySearch(id))}>{name}</a>
+      <br />
+      <code>{id}</code>
+    </>
+  )
+}
+
+function BySource({ overview: { by_source } }: { overview: OverviewShape }) {
+  return (
+    <Panel title="Verifications by source">
+      {by_source.length === 0 ? (
+        <Empty>
+          <p>No source answered in this period.</p>
+        </Empty>
+      ) : (
+        <Table
+          label="Verifications by source"
+          rows={by_source}
+          keyOf={({ source }) => source}
+          columns={[
+            { title: 'Source', cell: ({ source }) => source },
+            {
+              title: 'Verifications',
+              cell: ({ verifications }) => toCount(verifications),
+              isNumber: true,
+            },
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}
+
+function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
+  return (
+    <Panel title="Last errors">
+      {errors.length === 0 ? (
+        <Empty>
+          <p>No errors in this period.</p>
+        </Empty>
+      ) : (
+        <Table
+          label="Last errors"
+          rows={errors}
+          keyOf={({ at, operation, outcome, key_id, reference }) =>
+            [at, operation, outcome, key_id, reference].join(' ')
+          }
+          columns={[
+            { title: 'Last', cell: ({ at }) => <When at={at} to="second" /> },
+            {
+              title: 'Outcome',
+              cell: ({ outcome, count }) => (
+                <span class="nowrap">
+                  <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>
+                  {count > 1 && <b> ×{toCount(count)}</b>}
+                </span>
+              ),
+            },
+            {
+              title: 'Operation',
+              cell: ({ operation }) => <span class="nowrap">{toOperation(operation)}</span>,
+            },
+            { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
+            {
+              title: 'Timeline',
+              cell: ({ reference }) =>
+                reference === null ? (
+                  '–'
+                ) : (
+                  <a href={toHash('audit', reference)}>
+                    <code class="clip">{reference}</code>
+                  </a>
+                ),
+            },
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}
+
+type RangePickerProps = {
+  readonly filters: OverviewFilters
+  readonly onChange: (changes: FilterChanges) => void
+}
+
+const OPTIONS = [
+  { value: 'hour', text: 'Hour' },
+  { value: 'day', text: 'Day' },
+  { value: 'week', text: 'Week' },
+  { value: 'month', text: 'Month' },
+  { value: 'custom', text: 'Custom' },
+] as const
+
+/** A range up to now, or one with a start and an end. */
+function RangePicker({ filters, onChange }: RangePickerProps) {
+  const [isOpen, setOpen] = useState(false)
+  const isCustom = isOpen || filters.from !== undefined
+  return (
+    <>
+      <Segments
+        legend="Range"
+        value={isCustom ? 'custom' : filters.range}
+        options={OPTIONS}
+        onValue={(value) => {
+          setOpen(value === 'custom')
+          if (value !== 'custom') onChange({ range: value, from: undefined, to: undefined })
+        }}
+      />
+      {isCustom && (
+        <CustomRange key={`${filters.from} ${filters.to}`} filters={filters} onChange={onChange} />
+      )}
+    </>
+  )
+}
+
+function CustomRange({ filters, onChange }: RangePickerProps) {
+  const [from, setFrom] = useState(toLocal(filters.from))
+  const [to, setTo] = useState(toLocal(filters.to))
+  return (
+    <form
+      class="range"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onChange({ range: undefined, from: toIso(from), to: toIso(to) })
+      }}
+    >
+      <TextField label="From" type="datetime-local" required value={from} onValue={setFrom} />
+      <TextField label="To" type="datetime-local" help="Empty: until now" value={to} onValue={setTo} />
+      <button type="submit">Show</button>
+    </form>
+  )
+}
+
+const toIso = (local: string) => (local === '' ? undefined : new Date(local).toISOString())
+
+/** In the time zone of the browser: 2026-11-15T09:30. */
+function toLocal(iso: string | undefined): string {
+  const time = Date.parse(iso ?? '')
+  if (Number.isNaN(time)) return ''
+  const date = new Date(time)
+  return new Date(time - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }

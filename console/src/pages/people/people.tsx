@@ -1,14 +1,21 @@
 import { useState } from 'preact/hooks'
 import type { ErasedPerson } from '../../../../src/admin/people.ts'
 import type { PersonReport } from '../../../../src/contract/person-report.ts'
+import { toReportCsv } from '../../../../src/people/report-csv.ts'
+import { toReportPage } from '../../../../src/people/report-page.ts'
+import { type ReportSection, toReportSections } from '../../../../src/people/report-sections.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
+import { Facts } from '../../components/facts.tsx'
 import { SecretField, SelectField, TextField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
+import { PersonDialog } from '../../components/person-dialog.tsx'
+import { Empty } from '../../components/query-result.tsx'
+import { Table } from '../../components/table.tsx'
 import { NUMBER_KINDS } from '../../number-kinds.ts'
+import { saveFile } from '../../save-file.ts'
 import { useMutation } from '../../use-mutation.ts'
-import { ErasedPanel, type PersonQuery, ReportView } from './person-report.tsx'
 
 type Shown = { readonly query: PersonQuery; readonly report: PersonReport }
 
@@ -96,6 +103,144 @@ function AskForm({ onReport }: { onReport: (query: PersonQuery, report?: PersonR
         Make one for each number.
       </p>
       <ErrorNote error={ask.error} />
+    </Panel>
+  )
+}
+
+const COUNTS = {
+  records: 'Records',
+  pictures: 'Pictures',
+  kept_answers: 'Kept answers',
+  reused_results: 'Reused results',
+  queued_verifications: 'Queued verifications',
+} as const
+
+type PersonQuery = { readonly kind: string; readonly number: string }
+
+type ReportProps = {
+  readonly query: PersonQuery
+  readonly report: PersonReport
+  readonly onReport: (report: PersonReport) => void
+  readonly onErased: (erased: ErasedPerson) => void
+  readonly onHide: () => void
+}
+
+const SAVED = [
+  { text: 'Save as JSON', name: 'report.json', type: 'application/json', toText: toJson },
+  { text: 'Save as CSV', name: 'report.csv', type: 'text/csv', toText: toReportCsv },
+  { text: 'Save for print', name: 'report.html', type: 'text/html', toText: toReportPage },
+] as const
+
+function toJson(report: PersonReport): string {
+  return `${JSON.stringify(report, undefined, 2)}\n`
+}
+
+function ReportView({ query, report, onReport, onErased, onHide }: ReportProps) {
+  const isOwner = useHasRole('owner')
+  const [open, setOpen] = useState<'reveal' | 'erase'>()
+  const close = () => setOpen(undefined)
+  return (
+    <>
+      <div class="bar">
+        {isOwner && report.values === 'hidden' && (
+          <button type="button" onClick={() => setOpen('reveal')}>
+            Show values…
+          </button>
+        )}
+        {SAVED.map(({ text, name, type, toText }) => (
+          <button key={name} type="button" class="plain" onClick={() => saveFile(name, type, toText(report))}>
+            {text}
+          </button>
+        ))}
+        <button type="button" class="plain" onClick={onHide}>
+          Hide the report
+        </button>
+        {isOwner && (
+          <button type="button" class="danger" onClick={() => setOpen('erase')}>
+            Erase this person…
+          </button>
+        )}
+      </div>
+      {toReportSections(report).map((section) => (
+        <Section key={section.title} section={section} />
+      ))}
+      {open === 'reveal' && (
+        <PersonDialog<PersonReport>
+          title="Show the values of this report?"
+          note="The report is made again, with personal data in the clear. Your name, the reason and the time are written to the audit log."
+          verb="Show values"
+          path="/admin/people/reveal"
+          query={query}
+          onClose={close}
+          onDone={onReport}
+        />
+      )}
+      {open === 'erase' && (
+        <PersonDialog<ErasedPerson>
+          title="Erase all data about this person?"
+          note="The record, the picture, kept answers, pending questions, rows of batches and reused results are erased at once. This cannot be undone. Your name, the reason and the time are written to the audit log."
+          verb="Erase"
+          path="/admin/people/erase"
+          query={query}
+          isDanger
+          onClose={close}
+          onDone={onErased}
+        />
+      )}
+    </>
+  )
+}
+
+function Section({ section: { title, columns, rows, ifEmpty } }: { section: ReportSection }) {
+  return (
+    <Panel title={title}>
+      {rows.length === 0 ? (
+        <Empty>
+          <p>{ifEmpty}</p>
+        </Empty>
+      ) : (
+        <Table
+          label={title}
+          columns={columns.map((column, index) => ({
+            title: column,
+            cell: (row: { cells: readonly string[] }) => <span class="breaks">{row.cells[index]}</span>,
+          }))}
+          rows={rows.map((cells, index) => ({ cells, index }))}
+          keyOf={({ index }) => index}
+        />
+      )}
+    </Panel>
+  )
+}
+
+function ErasedPanel({ erased }: { erased: ErasedPerson }) {
+  const { remains, is_in_file: isInFile, ...counts } = erased
+  const found = Object.entries(counts).filter(([, count]) => count > 0)
+  return (
+    <Panel title="Erased">
+      <div role="status">
+        {found.length === 0 ? (
+          <p>No data was stored under this number. Nothing was erased.</p>
+        ) : (
+          <Facts
+            facts={found.map(([name, count]) => [COUNTS[name as keyof typeof COUNTS], count] as const)}
+          />
+        )}
+        {!isInFile && (
+          <p class="note warn">
+            The erasure is not in erasures.log yet. A server adds it within a minute, if it can write there.
+            Without it, a restore of an older backup brings the person back.
+          </p>
+        )}
+        <h3>What remains, and why</h3>
+        <ul>
+          {remains.map(({ what, why }) => (
+            <li key={what}>
+              {what}. <span class="dim">{why}</span>
+            </li>
+          ))}
+        </ul>
+      </div>
     </Panel>
   )
 }

@@ -1,16 +1,21 @@
-import { useState } from 'preact/hooks'
-import type { RequestList, RequestView } from '../../../../src/admin/requests.ts'
-import { Checkbox } from '../../components/field.tsx'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import type { RequestList, RequestRates, RequestView } from '../../../../src/admin/requests.ts'
+import type { ApiError } from '../../api-client.ts'
+import { useAppContext } from '../../app-context.ts'
+import { CodeBlock, CopyButton } from '../../components/copy.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { Checkbox, Segments } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { Empty, LoadError, Loading } from '../../components/query-result.tsx'
-import { RequestRows } from '../../components/request-rows.tsx'
-import { toMoment } from '../../format.ts'
-import { useFilters } from '../../route.ts'
-import { RequestDialog } from './request-dialog.tsx'
+import { Empty, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
+import { KeyText, RequestRows, StatusPill, toOperationText } from '../../components/request-rows.tsx'
+import { type Column, Table } from '../../components/table.tsx'
+import { When } from '../../components/when.tsx'
+import { toCount, toMoment, toMs, toShare, toWords } from '../../format.ts'
+import { toHash } from '../../hash.ts'
+import { type FilterChanges, useFilters } from '../../route.ts'
+import { useQuery } from '../../use-query.ts'
 import { RequestFilters } from './request-filters.tsx'
-import { RequestRatesPanel } from './request-rates.tsx'
-import { useRequestEvents } from './use-request-events.ts'
-import { type RequestPages, useRequestPages } from './use-request-pages.ts'
 
 const LIVE_STATES = {
   connecting: 'Connecting…',
@@ -129,3 +134,239 @@ function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: R
 }
 
 const toUnique = (rows: readonly RequestView[]) => [...new Map(rows.map((row) => [row.row, row])).values()]
+
+type RequestDialogProps = {
+  readonly request: RequestView
+  /** Undefined for an address without an operation. */
+  readonly command: string | undefined
+  readonly onClose: () => void
+}
+
+/** All about one request, and the command to send it again. */
+function RequestDialog({ request, command, onClose }: RequestDialogProps) {
+  const { request_id: id, request_reference: reference } = request
+  return (
+    <Dialog title="Request" onClose={onClose} isWide>
+      <Facts
+        facts={[
+          ['Request id', <Copied key="id" text={id} what="the request id" />],
+          ['Time', <When key="time" at={request.time} to="exact" />],
+          ['Status', <StatusPill key="status" request={request} />],
+          ['Operation', `${request.method} ${toOperationText(request.operation)}`],
+          ['Key', <KeyText key="key" {...request} />],
+          ['Mode', request.mode],
+          ['Duration', toMs(request.duration_ms)],
+          ...(request.fields.length > 0 ? [['Wrong fields', request.fields.join(', ')] as const] : []),
+          ...(reference === null
+            ? []
+            : [['Reference', <Copied key="reference" text={reference} what="the reference" />] as const]),
+        ]}
+      />
+      {id.startsWith('own_') && (
+        <p class="dim">
+          The caller's own id may be personal, so only a hash of it is stored. Searching for the id finds it.
+        </p>
+      )}
+      {request.status === 0 && <p>The caller closed the connection before the response.</p>}
+      {reference !== null && (
+        <p>
+          <a href={toHash('audit', reference)}>Timeline of the verification</a>
+        </p>
+      )}
+      {command !== undefined && (
+        <>
+          <h3>Send it again</h3>
+          <p class="dim">
+            {'The key comes from the variable TABBAT_KEY. Replace the values in < >: the log has none.'}
+          </p>
+          <CodeBlock text={command} what="the curl command" />
+        </>
+      )}
+      <footer>
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </footer>
+    </Dialog>
+  )
+}
+
+const Copied = ({ text, what }: { text: string; what: string }) => (
+  <span class="bar">
+    <code class="breaks">{text}</code> <CopyButton text={text} what={what} />
+  </span>
+)
+
+const RANGES = { hour: 'Last hour', day: 'Last day', week: 'Last 7 days' } as const
+
+type KeyRateView = RequestRates['keys'][number]
+
+type Range = keyof typeof RANGES
+
+type RequestRatesProps = {
+  readonly filters: URLSearchParams
+  readonly onChange: (changes: FilterChanges) => void
+}
+
+/** What was not answered, by key. */
+function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
+  const given = filters.get('range') ?? ''
+  const range: Range = given in RANGES ? (given as Range) : 'day'
+  const query = useQuery<RequestRates>(`/admin/requests/rates?range=${range}`)
+  return (
+    <Panel
+      title="Errors by key"
+      aside={
+        <div class="push">
+          <Segments
+            legend="Time range"
+            value={range}
+            options={Object.entries(RANGES).map(([value, text]) => ({ value: value as Range, text }))}
+            onValue={(value) => onChange({ range: value })}
+          />
+        </div>
+      }
+    >
+      <QueryResult query={query}>
+        {({ keys, keyless }) => (
+          <>
+            {keys.length === 0 ? (
+              <Empty>
+                <p>No request with a valid key in this time.</p>
+              </Empty>
+            ) : (
+              <Table
+                label="Errors by key"
+                rows={keys}
+                keyOf={({ key_id }) => key_id}
+                columns={toColumns((key_id) => onChange({ key_id }))}
+              />
+            )}
+            <p class="dim">
+              Not answered: refused, failed, or the caller closed the connection. A number that is not
+              verified is an answer.
+            </p>
+            {keyless.length > 0 && <p class="dim">{toKeylessText(keyless)}</p>}
+          </>
+        )}
+      </QueryResult>
+    </Panel>
+  )
+}
+
+const toColumns = (onKey: (keyId: string) => void): readonly Column<KeyRateView>[] => [
+  {
+    title: 'Key',
+    cell: (rate) => (
+      <button
+        type="button"
+        class="link"
+        title={`Show the requests of ${rate.key_name ?? rate.key_id}`}
+        onClick={() => onKey(rate.key_id)}
+      >
+        <KeyText {...rate} />
+      </button>
+    ),
+  },
+  { title: 'Requests', isNumber: true, cell: ({ requests }) => toCount(requests) },
+  { title: 'Not answered', isNumber: true, cell: (rate) => toShare(toErrorShare(rate)) },
+  { title: 'Refused (4xx)', isNumber: true, cell: ({ refused }) => toCount(refused) },
+  { title: 'Failed (5xx)', isNumber: true, cell: ({ failed }) => toCount(failed) },
+  { title: 'Broken off', isNumber: true, cell: ({ broken_off }) => toCount(broken_off) },
+  { title: 'Most frequent', cell: ({ top_code }) => (top_code === null ? '–' : toWords(top_code)) },
+]
+
+const toErrorShare = ({ requests, answered }: KeyRateView) =>
+  requests === 0 ? null : (requests - answered) / requests
+
+const toKeylessText = (keyless: RequestRates['keyless']) =>
+  `Without a valid key, by status: ${keyless
+    .map(({ status, requests }) => `${status === 0 ? 'Broken off' : String(status)}: ${toCount(requests)}`)
+    .join(', ')}.`
+
+type RequestEvents = {
+  readonly state: 'connecting' | 'live' | 'broken'
+  /** Newest first. */
+  readonly rows: readonly RequestView[]
+  /** There were more than are shown. */
+  readonly isCut: boolean
+}
+
+type Message = { readonly rows: readonly RequestView[]; readonly is_cut: boolean }
+
+/** So many rows stay on the page. */
+const MOST_ROWS = 500
+const NONE: RequestEvents = { state: 'connecting', rows: [], isCut: false }
+
+/** New requests that match a query, while `isOn`. */
+function useRequestEvents(query: string, isOn: boolean): RequestEvents {
+  const { recheckSession, checkConnection, reconnects } = useAppContext()
+  const [events, setEvents] = useState(NONE)
+  useEffect(() => {
+    setEvents(NONE)
+    if (!isOn) return
+    const source = new EventSource(`/admin/requests/events?${query}`)
+    const setState = (state: RequestEvents['state']) => setEvents((old) => ({ ...old, state }))
+    source.addEventListener('open', () => setState('live'))
+    source.addEventListener('requests', ({ data }) => {
+      const { rows, is_cut: isCut } = JSON.parse(data) as Message
+      setEvents((old) => ({
+        state: 'live',
+        rows: [...rows.toReversed(), ...old.rows].slice(0, MOST_ROWS),
+        isCut,
+      }))
+    })
+    source.addEventListener('signed_out', () => {
+      source.close()
+      recheckSession()
+    })
+    source.addEventListener('error', () => {
+      setState('broken')
+      // The browser does not retry a refused stream and hides the reason: the session may have ended.
+      if (source.readyState === EventSource.CLOSED) recheckSession()
+      else checkConnection()
+    })
+    return () => source.close()
+  }, [query, isOn, recheckSession, checkConnection, reconnects])
+  return events
+}
+
+type RequestPages = {
+  readonly value: readonly RequestList[] | undefined
+  readonly error: ApiError | undefined
+  readonly isBusy: boolean
+  /** The page before a cursor, or the first one. */
+  readonly load: (before: string | undefined) => void
+}
+
+/** Collects pages of the request log; another query starts over. */
+function useRequestPages(query: string): RequestPages {
+  const { api, reconnects } = useAppContext()
+  const [value, setValue] = useState<readonly RequestList[]>()
+  const [error, setError] = useState<ApiError>()
+  const [isBusy, setBusy] = useState(false)
+  const latest = useRef(0)
+  const load = useCallback(
+    async (before: string | undefined) => {
+      latest.current += 1
+      const own = latest.current
+      setBusy(true)
+      setError(undefined)
+      const cursor = before === undefined ? '' : `&before=${encodeURIComponent(before)}`
+      try {
+        const page = await api.get<RequestList>(`/admin/requests?${query}${cursor}`)
+        if (own !== latest.current) return
+        setValue((old = []) => (before === undefined ? [page] : [...old, page]))
+      } catch (thrown) {
+        if (own === latest.current) setError(thrown as ApiError)
+      } finally {
+        if (own === latest.current) setBusy(false)
+      }
+    },
+    [api, query],
+  )
+  useEffect(() => {
+    load(undefined)
+  }, [load, reconnects])
+  return { value, error, isBusy, load }
+}

@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { useAppContext } from '../../app-context.ts'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { FactorPanel } from '../../components/factor-panel.tsx'
-import { Mark } from '../../shell/shell.tsx'
+import { Mark } from '../../components/mark.tsx'
 import { useMutation } from '../../use-mutation.ts'
 
 /** Shown instead of any page while an account lacks the second factor that its role requires. */

@@ -5,9 +5,9 @@ import { useCode } from '../../components/code-field.tsx'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { SecretField, TextField } from '../../components/field.tsx'
+import { Mark } from '../../components/mark.tsx'
 import { toHash } from '../../hash.ts'
 import { hasPasskeys, usePasskey } from '../../passkey.ts'
-import { Mark } from '../../shell/shell.tsx'
 import { useMutation } from '../../use-mutation.ts'
 
 const PROBLEMS: Readonly<Record<string, string>> = {

@@ -1,17 +1,20 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { SourceList } from '../../../../src/admin/sources.ts'
-import { useHasRole } from '../../app-context.ts'
+import type { SourceChecked, SourceList } from '../../../../src/admin/sources.ts'
+import type { Static } from '../../../../src/contract/schema.ts'
+import { useAppContext, useHasRole } from '../../app-context.ts'
+import { Confirm, Dialog, FormDialog } from '../../components/dialog.tsx'
+import { Facts } from '../../components/facts.tsx'
 import { LiveState } from '../../components/live-state.tsx'
 import { Panel } from '../../components/panel.tsx'
+import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
-import { SourceTable, SpentToday } from '../../components/sources-table.tsx'
-import { toCount } from '../../format.ts'
+import { HealthPill, SourceTable, SpentToday } from '../../components/sources-table.tsx'
+import { toCount, toMs, toWords } from '../../format.ts'
 import { toHash } from '../../hash.ts'
+import { findWorstNodes } from '../../source-health.ts'
+import { useMutation } from '../../use-mutation.ts'
 import { useOverviewEvents } from '../../use-overview-events.ts'
 import { useQuery } from '../../use-query.ts'
-import { OrderDialog } from './order-dialog.tsx'
-import { type Checked, CheckResult, CheckSource, SwitchSource } from './source-dialogs.tsx'
-import { SourceOrders } from './source-orders.tsx'
 
 type Open = { readonly what: 'enable' | 'disable' | 'check'; readonly name: string }
 
@@ -157,5 +160,240 @@ function Actions({ name, isDisabled, canCheck, onOpen }: ActionsProps) {
         {isDisabled ? 'Enable' : 'Disable'}
       </button>
     </span>
+  )
+}
+
+type OrdersProps = { readonly list: SourceList; readonly onChange: (kind: 'nin' | 'bvn') => void }
+
+/** The order in which the sources are called, for each kind of number. */
+function SourceOrders({ list, onChange }: OrdersProps) {
+  const isOperator = useHasRole('operator')
+  const toChangeButton = (kind: 'nin' | 'bvn') => (
+    <button
+      type="button"
+      class="small push"
+      aria-label={`Change order for ${kind.toUpperCase()}`}
+      onClick={() => onChange(kind)}
+    >
+      Change order
+    </button>
+  )
+  return (
+    <div class="halves">
+      {(['nin', 'bvn'] as const).map((kind) => (
+        <Panel
+          key={kind}
+          title={`Call order for ${kind.toUpperCase()}`}
+          aside={isOperator && list[`${kind}_order`].length > 1 && toChangeButton(kind)}
+        >
+          <Order kind={kind} list={list} />
+          {list.changed_orders.includes(kind) && (
+            <p class="dim">Changed here. It replaces the order of the setting.</p>
+          )}
+        </Panel>
+      ))}
+    </div>
+  )
+}
+
+function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
+  const order = list[`${kind}_order`]
+  if (order.length === 0)
+    return (
+      <Empty>
+        <p>
+          No source is configured for live keys. Set <code>TABBAT_{kind.toUpperCase()}_SOURCES</code>, or
+          import your own records with <code>tabbat import</code>.
+        </p>
+      </Empty>
+    )
+  const find = (name: string) =>
+    findWorstNodes(list.sources).find(
+      ({ source, operation }) => source === name && operation === `verify_${kind}`,
+    )
+  return (
+    <ol class="order">
+      {order.map((name) => {
+        const state = find(name)
+        return (
+          <li key={name}>
+            <b>{name}</b> {name === 'registry' && <small class="dim">your own records</small>}{' '}
+            {state && <HealthPill source={state} />}
+          </li>
+        )
+      })}
+    </ol>
+  )
+}
+
+type DialogProps = {
+  readonly list: SourceList
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+/** Changes the call order of one kind of number, on all nodes. */
+function OrderDialog({ kind, list, onClose, onDone }: DialogProps & { kind: 'nin' | 'bvn' }) {
+  const { api } = useAppContext()
+  const [names, setNames] = useState(list[`${kind}_order`])
+  const [moved, setMoved] = useState('')
+  const send = async (order?: readonly string[]) => {
+    await api.post('/admin/sources/order', { kind, ...(order ? { names: order } : {}) })
+    onDone()
+  }
+  const save = useMutation(() => send(names))
+  const reset = useMutation(() => send())
+  const move = (from: number, by: 1 | -1) => {
+    const name = names[from] ?? ''
+    setNames(names.toSpliced(from, 1).toSpliced(from + by, 0, name))
+    setMoved(`${name} is now number ${from + by + 1}.`)
+  }
+  return (
+    <FormDialog
+      title={`Call order for ${kind.toUpperCase()}`}
+      verb="Save order"
+      mutation={{ isBusy: save.isBusy, error: save.error ?? reset.error }}
+      onSubmit={save.run}
+      onClose={onClose}
+      isReady={names !== list[`${kind}_order`]}
+      aside={
+        list.changed_orders.includes(kind) && (
+          <button type="button" disabled={reset.isBusy} onClick={() => reset.run()}>
+            Use the order of the setting
+          </button>
+        )
+      }
+    >
+      <p>
+        The first source is called first. All nodes follow within 5 seconds. The change is recorded in the
+        audit log.
+      </p>
+      <ol class="order">
+        {names.map((name, place) => (
+          <li key={name}>
+            <b>{name}</b>
+            <MoveButtons
+              name={name}
+              isFirst={place === 0}
+              isLast={place === names.length - 1}
+              onMove={(by) => move(place, by)}
+            />
+          </li>
+        ))}
+      </ol>
+      <p class="visually-hidden" role="status">
+        {moved}
+      </p>
+    </FormDialog>
+  )
+}
+
+type MoveProps = {
+  readonly name: string
+  readonly isFirst: boolean
+  readonly isLast: boolean
+  readonly onMove: (by: 1 | -1) => void
+}
+
+function MoveButtons({ name, isFirst, isLast, onMove }: MoveProps) {
+  const directions = [
+    { text: 'Up', by: -1, isAtEnd: isFirst },
+    { text: 'Down', by: 1, isAtEnd: isLast },
+  ] as const
+  return (
+    <span class="actions push">
+      {directions.map(({ text, by, isAtEnd }) => (
+        <button
+          key={text}
+          type="button"
+          class="small"
+          aria-label={`Move ${name} ${text.toLowerCase()}`}
+          disabled={isAtEnd}
+          onClick={() => onMove(by)}
+        >
+          {text}
+        </button>
+      ))}
+    </span>
+  )
+}
+
+type Checked = Static<typeof SourceChecked>
+
+/** The kinds of number for which this is the last enabled vendor. */
+function findKindsWithoutOther(list: SourceList, name: string) {
+  const isOff = (other: string) => list.sources.some(({ source, disabled }) => source === other && disabled)
+  return (['nin', 'bvn'] as const).filter((kind) => {
+    const enabled = list[`${kind}_order`].filter((other) => other !== 'registry' && !isOff(other))
+    return enabled.includes(name) && enabled.length === 1
+  })
+}
+
+type SwitchProps = DialogProps & { readonly what: 'enable' | 'disable'; readonly name: string }
+
+function SwitchSource({ what, name, list, onClose, onDone }: SwitchProps) {
+  const { api } = useAppContext()
+  const mutation = useMutation(async () => {
+    await api.post(`/admin/sources/${encodeURIComponent(name)}/${what}`)
+    onDone()
+  })
+  const isOff = what === 'disable'
+  return (
+    <Confirm
+      title={isOff ? `Disable ${name}?` : `Enable ${name}?`}
+      verb={isOff ? 'Disable' : 'Enable'}
+      mutation={mutation}
+      onClose={onClose}
+      isDanger={isOff}
+    >
+      <p>
+        {isOff
+          ? 'The source is not called on any node until it is enabled again. The next source in the order is called instead.'
+          : 'The source is called again, at its place in the order.'}
+      </p>
+      {isOff &&
+        findKindsWithoutOther(list, name).map((kind) => (
+          <p key={kind} class="note warn">
+            No other vendor is enabled for {kind.toUpperCase()}.
+          </p>
+        ))}
+    </Confirm>
+  )
+}
+
+type CheckProps = Pick<DialogProps, 'onClose'> & { name: string; onChecked: (result: Checked) => void }
+
+function CheckSource({ name, onClose, onChecked }: CheckProps) {
+  const { api } = useAppContext()
+  const mutation = useMutation(async () =>
+    onChecked(await api.post<Checked>(`/admin/sources/${encodeURIComponent(name)}/check`)),
+  )
+  return (
+    <Confirm title={`Check ${name} now?`} verb="Check now" mutation={mutation} onClose={onClose}>
+      <p>This sends one request with a test number of the vendor. The call may be billed.</p>
+    </Confirm>
+  )
+}
+
+function CheckResult({ name, result, onClose }: { name: string; result: Checked; onClose: () => void }) {
+  return (
+    <Dialog title={`Check of ${name}`} onClose={onClose}>
+      <p>
+        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? 'works' : 'does not work'}</Pill>
+      </p>
+      <p>{result.explanation}</p>
+      <Facts
+        facts={[
+          ['Request', result.asked],
+          ['Result', toWords(result.result)],
+          ['Duration', toMs(result.ms)],
+        ]}
+      />
+      <footer>
+        <button type="button" class="main" onClick={onClose}>
+          Close
+        </button>
+      </footer>
+    </Dialog>
   )
 }

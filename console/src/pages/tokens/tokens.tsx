@@ -1,13 +1,25 @@
 import { useState } from 'preact/hooks'
-import type { AdminToken, AdminTokens, CreatedToken } from '../../../../src/admin/tokens.ts'
+import type {
+  AdminToken,
+  AdminTokens,
+  CreatedToken,
+  CreateTokenRequest,
+} from '../../../../src/admin/tokens.ts'
+import type { Static } from '../../../../src/contract/schema.ts'
+import { rethrowPasswordError } from '../../api-client.ts'
+import { useAppContext } from '../../app-context.ts'
+import { AddressesField, NameField, toList } from '../../components/access-fields.tsx'
+import { Confirm, FormDialog } from '../../components/dialog.tsx'
+import { SelectField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
+import { PasswordField } from '../../components/password-field.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { ShownOnce } from '../../components/shown-once.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
+import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
-import { CreateTokenDialog, RevokeTokenDialog } from './token-dialogs.tsx'
 
 const STATES = { active: 'active', revoked: 'revoked', expired: 'expired' } as const
 
@@ -113,5 +125,132 @@ function TokenList({ rows, onRevoke }: ListProps) {
         },
       ]}
     />
+  )
+}
+
+type TokenRequest = Static<typeof CreateTokenRequest>
+
+const ROLES = [
+  { value: 'viewer', text: 'Viewer: reads, changes nothing' },
+  { value: 'operator', text: 'Operator: also changes keys, catalogue and sources' },
+  { value: 'owner', text: 'Owner: also creates keys that reveal hidden fields' },
+] as const
+const EXPIRIES = [
+  { value: '7d', text: 'In 7 days' },
+  { value: '30d', text: 'In 30 days' },
+  { value: '90d', text: 'In 90 days' },
+  { value: '1y', text: 'In a year' },
+] as const
+
+type Draft = {
+  readonly name: string
+  readonly role: TokenRequest['role']
+  readonly expiry: string
+  readonly addresses: string
+  readonly password: string
+}
+
+function toRequest({ name, role, expiry, addresses, password }: Draft, hasPassword: boolean): TokenRequest {
+  const list = toList(addresses)
+  return {
+    name: name.trim(),
+    role,
+    expires_in: expiry,
+    ...(hasPassword && { password }),
+    ...(list.length === 0 ? {} : { allowed_ips: list }),
+  }
+}
+
+type CreateProps = { readonly onClose: () => void; readonly onCreated: (created: CreatedToken) => void }
+
+function CreateTokenDialog({ onClose, onCreated }: CreateProps) {
+  const { api, session } = useAppContext()
+  const [draft, setDraft] = useState<Draft>({
+    name: '',
+    role: 'viewer',
+    expiry: '90d',
+    addresses: '',
+    password: '',
+  })
+  const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
+  const create = useMutation(async () =>
+    onCreated(
+      await api
+        .post<CreatedToken>('/admin/tokens', toRequest(draft, session.has_password))
+        .catch(rethrowPasswordError),
+    ),
+  )
+  const { fields = {} } = create.error ?? {}
+  return (
+    <FormDialog
+      title="Create a token"
+      verb="Create token"
+      mutation={create}
+      onSubmit={create.run}
+      onClose={onClose}
+      isReady={draft.name.trim() !== '' && (!session.has_password || draft.password !== '')}
+    >
+      <TokenFields draft={draft} onChange={change} errors={fields} />
+      <PasswordField
+        value={draft.password}
+        onValue={(password) => change({ password })}
+        error={fields.password}
+      />
+    </FormDialog>
+  )
+}
+
+type FieldsProps = {
+  readonly draft: Draft
+  readonly onChange: (part: Partial<Draft>) => void
+  readonly errors: Readonly<Record<string, string>>
+}
+
+function TokenFields({ draft, onChange, errors }: FieldsProps) {
+  return (
+    <>
+      <NameField
+        label="Name"
+        value={draft.name}
+        onValue={(name) => onChange({ name })}
+        example="Grafana"
+        help="The program and purpose. Use one token per purpose."
+        error={errors.name}
+      />
+      <SelectField
+        label="Role"
+        value={draft.role}
+        onValue={(role) => onChange({ role: role as Draft['role'] })}
+        options={ROLES}
+        help="The same rights as an account with this role, except what needs a password."
+      />
+      <SelectField
+        label="Expires"
+        value={draft.expiry}
+        onValue={(expiry) => onChange({ expiry })}
+        options={EXPIRIES}
+        error={errors.expires_in}
+      />
+      <AddressesField
+        value={draft.addresses}
+        onValue={(addresses) => onChange({ addresses })}
+        error={errors.allowed_ips}
+      />
+    </>
+  )
+}
+
+type RevokeProps = { readonly row: AdminToken; readonly onClose: () => void; readonly onDone: () => void }
+
+function RevokeTokenDialog({ row, onClose, onDone }: RevokeProps) {
+  const { api } = useAppContext()
+  const mutation = useMutation(async () => {
+    await api.post(`/admin/tokens/${encodeURIComponent(row.id)}/revoke`)
+    onDone()
+  })
+  return (
+    <Confirm title={`Revoke ${row.name}?`} verb="Revoke" mutation={mutation} onClose={onClose} isDanger>
+      <p>It stops with its next request. A revoked token cannot be restored.</p>
+    </Confirm>
   )
 }
