@@ -1,29 +1,25 @@
 import { isConfirmed } from '../accounts/confirmed.ts'
 import { auditBy } from '../audit/audit-by.ts'
 import { AdminError } from '../contract/admin-error.ts'
-import { REQUIRE_MATCH } from '../contract/person-details.ts'
 import { type Actor, isAtLeast } from '../contract/role.ts'
-import { type Static, Type } from '../contract/schema.ts'
+import { type Static, type TSchema, Type } from '../contract/schema.ts'
 import { SCOPES } from '../contract/scope.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import { SUBJECTS_PER_DAY } from '../keys/api-key.ts'
 import { changeKey, type KeyChanges } from '../keys/change-key.ts'
 import { listFieldGroups, toHiddenFields } from '../keys/field-policy.ts'
-import {
-  InvalidOption,
-  OVERLAP,
-  readAddresses,
-  readClientCerts,
-  readFields,
-  readKeyDuration,
-  readLifetime,
-  readName,
-  readNote,
-  readOwner,
-} from '../keys/key-options.ts'
+import { InvalidOption, OVERLAP, readKeyDuration, readLifetime, readName } from '../keys/key-options.ts'
 import { toKeyView } from '../keys/key-view.ts'
 import { createKey, type KeyDeps, type KeyOptions, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
+import {
+  type AnyOption,
+  FieldNames,
+  type KEY_OPTIONS,
+  listOptions,
+  type OptionField,
+  type OptionValues,
+} from '../keys/options.ts'
 import { toSpanName } from '../ledger/span.ts'
 import { toBvnRecord } from '../sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../sources/sandbox/nin-record.ts'
@@ -32,7 +28,17 @@ import type { AdminDeps } from './admin-deps.ts'
 import { createFieldReader, done, Kind, Mode, Ok, Scope, strict, Time } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
 
-const RequireMatch = Type.Enum(Object.keys(REQUIRE_MATCH) as (keyof typeof REQUIRE_MATCH)[])
+type Options = typeof KEY_OPTIONS
+type Views = { [Field in OptionField]: Options[Field]['view'] }
+type Inputs = { [Field in OptionField]: ReturnType<typeof Type.Optional<Options[Field]['input']>> }
+type Changes = {
+  [Field in OptionField]: ReturnType<
+    typeof Type.Optional<ReturnType<typeof Type.Nullable<Options[Field]['input']>>>
+  >
+}
+
+const toProperties = (toSchema: (option: AnyOption) => TSchema): unknown =>
+  Object.fromEntries(listOptions().map(([field, option]) => [field, toSchema(option)]))
 
 const Key = Type.Object({
   id: Type.String(),
@@ -40,19 +46,7 @@ const Key = Type.Object({
   mode: Mode,
   state: Type.Enum(['active', 'revoked', 'expired'] as const),
   scopes: Type.Array(Scope),
-  allowed_ips: Type.Nullable(Type.Array(Type.String())),
-  /** Fingerprints of TLS client certificates, as sha256:<hex>. */
-  client_certs: Type.Nullable(Type.Array(Type.String())),
-  hide: Type.Array(Type.String()),
-  reveal: Type.Array(Type.String()),
-  requires_consent: Type.Boolean(),
-  /** A verification becomes pending when no source can answer. */
-  async_when_down: Type.Boolean(),
-  /** Details that must be given and must match. */
-  require_match: Type.Nullable(RequireMatch),
-  owner: Type.Nullable(Type.String()),
-  note: Type.Nullable(Type.String()),
-  subjects_per_day: Type.Integer(),
+  ...(toProperties(({ view }) => view) as Views),
   created_at: Type.Nullable(Time),
   expires_at: Type.Nullable(Time),
   revoked_at: Type.Nullable(Time),
@@ -84,7 +78,6 @@ export const Keys = Type.Object({
 })
 export type Keys = Static<typeof Keys>
 
-const Fields = Type.Array(Type.String({ maxLength: 100 }), { maxItems: 100 })
 export const CreateKeyRequest = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 80, 'x-rule': 'must have 1 to 80 characters' }),
@@ -92,38 +85,20 @@ export const CreateKeyRequest = Type.Object(
     scopes: Type.Array(Scope, { minItems: 1, 'x-rule': 'must contain at least one scope' }),
     /** A duration such as 12h, 90d, 1y. Absent: never. */
     expires_in: Type.Optional(Type.String({ maxLength: 20 })),
-    allowed_ips: Type.Optional(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 50 })),
-    client_certs: Type.Optional(Type.Array(Type.String({ maxLength: 110 }), { maxItems: 8 })),
-    hide: Type.Optional(Fields),
-    reveal: Type.Optional(Fields),
-    subjects_per_day: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
-    requires_consent: Type.Optional(Type.Boolean()),
-    async_when_down: Type.Optional(Type.Boolean()),
-    require_match: Type.Optional(RequireMatch),
-    /** The team that answers for the key. */
-    owner: Type.Optional(Type.String({ maxLength: 80 })),
-    note: Type.Optional(Type.String({ maxLength: 500 })),
+    ...(toProperties(({ input }) => Type.Optional(input)) as Inputs),
   },
   strict,
 )
-const orNull = <T extends Parameters<typeof Type.Nullable>[0]>(type: T) => Type.Optional(Type.Nullable(type))
 /** Absent: unchanged. Null, or an empty list: removed. */
 export const ChangeKeyRequest = Type.Object(
   {
     name: Type.Optional(CreateKeyRequest.properties.name),
     scopes: Type.Optional(CreateKeyRequest.properties.scopes),
     /** A duration from now, such as 90d. Null: never. */
-    expires_in: orNull(Type.String({ maxLength: 20 })),
-    allowed_ips: orNull(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 50 })),
-    client_certs: orNull(Type.Array(Type.String({ maxLength: 110 }), { maxItems: 8 })),
-    hide: Type.Optional(Fields),
-    reveal: Type.Optional(Fields),
-    subjects_per_day: orNull(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
-    requires_consent: Type.Optional(Type.Boolean()),
-    async_when_down: Type.Optional(Type.Boolean()),
-    require_match: orNull(RequireMatch),
-    owner: orNull(Type.String({ maxLength: 80 })),
-    note: orNull(Type.String({ maxLength: 500 })),
+    expires_in: Type.Optional(Type.Nullable(Type.String({ maxLength: 20 }))),
+    ...(toProperties(({ input, none }) =>
+      Type.Optional(none === undefined ? Type.Nullable(input) : input),
+    ) as Changes),
   },
   strict,
 )
@@ -134,7 +109,7 @@ export type CreatedKey = Static<typeof CreatedKey>
 const RollKeyRequest = Type.Object({ overlap: Type.Optional(Type.String({ maxLength: 20 })) }, strict)
 
 /** A response for a key with this field policy, about a synthetic person. */
-const PreviewRequest = Type.Object({ kind: Kind, hide: Fields, reveal: Fields }, strict)
+const PreviewRequest = Type.Object({ kind: Kind, hide: FieldNames, reveal: FieldNames }, strict)
 export const Preview = Type.Object({ answer: Type.Unsafe<Record<string, unknown>>({ type: 'object' }) })
 
 const tag = 'Keys'
@@ -295,22 +270,12 @@ type ChangeInput = Static<typeof ChangeKeyRequest>
 /** Uses the parsers of the command line. Reports every invalid field. */
 function readKeyOptions(input: CreateInput): KeyOptions {
   const { read, requireValid } = createFieldReader()
-  const { mode, scopes, subjects_per_day, requires_consent, async_when_down } = input
   const options = {
     name: read('name', () => readName(input.name)) ?? '',
-    mode,
-    scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+    mode: input.mode,
+    scopes: SCOPES.filter((scope) => input.scopes.includes(scope)),
     expiresAt: read('expires_in', () => readExpiry(input)),
-    allowedIps: read('allowed_ips', () => given(input.allowed_ips?.join(), readAddresses)),
-    clientCerts: read('client_certs', () => given(input.client_certs?.join(), readClientCerts)),
-    hide: read('hide', () => given(input.hide?.join(), readFields)) ?? [],
-    reveal: read('reveal', () => given(input.reveal?.join(), readFields)) ?? [],
-    subjectsPerDay: subjects_per_day,
-    requiresConsent: requires_consent ?? false,
-    asyncWhenDown: async_when_down ?? false,
-    requireMatch: input.require_match,
-    owner: read('owner', () => given(input.owner, readOwner)),
-    note: read('note', () => given(input.note, readNote)),
+    ...readGiven(input, read),
   }
   requireValid()
   return options
@@ -319,29 +284,31 @@ function readKeyOptions(input: CreateInput): KeyOptions {
 /** Absent fields stay as they are; null or an empty value removes an option. */
 function readKeyChanges(input: ChangeInput): KeyChanges {
   const { read, requireValid } = createFieldReader()
-  const changes: Partial<Record<keyof KeyChanges, unknown>> = {}
-  const set = <Name extends keyof KeyChanges>(
-    name: Name,
-    field: keyof ChangeInput,
-    work: () => KeyChanges[Name],
-  ) => {
-    if (input[field] !== undefined) changes[name] = read(field, work)
+  const { name, scopes, expires_in } = input
+  const changes = {
+    ...(name !== undefined && { name: read('name', () => readName(name)) ?? '' }),
+    ...(scopes && { scopes: SCOPES.filter((scope) => scopes.includes(scope)) }),
+    ...(expires_in !== undefined && { expiresAt: read('expires_in', () => readExpiry(input)) }),
+    ...readGiven(input, read),
   }
-  set('name', 'name', () => readName(input.name ?? ''))
-  set('scopes', 'scopes', () => SCOPES.filter((scope) => input.scopes?.includes(scope)))
-  set('expiresAt', 'expires_in', () => readExpiry(input))
-  set('allowedIps', 'allowed_ips', () => given(input.allowed_ips?.join(), readAddresses))
-  set('clientCerts', 'client_certs', () => given(input.client_certs?.join(), readClientCerts))
-  set('hide', 'hide', () => given(input.hide?.join(), readFields) ?? [])
-  set('reveal', 'reveal', () => given(input.reveal?.join(), readFields) ?? [])
-  set('subjectsPerDay', 'subjects_per_day', () => input.subjects_per_day ?? undefined)
-  set('requiresConsent', 'requires_consent', () => input.requires_consent ?? false)
-  set('asyncWhenDown', 'async_when_down', () => input.async_when_down ?? false)
-  set('requireMatch', 'require_match', () => input.require_match ?? undefined)
-  set('owner', 'owner', () => given(input.owner, readOwner))
-  set('note', 'note', () => given(input.note, readNote))
   requireValid()
-  return changes as KeyChanges
+  return changes
+}
+
+type ReadField = ReturnType<typeof createFieldReader>['read']
+
+/** The options that the input has. */
+const readGiven = (input: Pick<ChangeInput, OptionField>, read: ReadField): Partial<OptionValues> =>
+  Object.fromEntries(
+    listOptions()
+      .filter(([field]) => input[field] !== undefined)
+      .map(([field, option]) => [option.property, read(field, () => readOption(option, input[field]))]),
+  )
+
+function readOption({ none, read }: AnyOption, value: unknown): unknown {
+  const given = Array.isArray(value) ? value.join() : value
+  if (given === null || (typeof given === 'string' && given.trim() === '')) return none
+  return typeof given === 'string' && read ? read(given.trim()) : given
 }
 
 function readExpiry({ expires_in }: Pick<ChangeInput, 'expires_in'>): number | undefined {

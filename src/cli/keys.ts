@@ -3,12 +3,13 @@ import { steadyNow } from '../contract/time.ts'
 import { OVERLAP } from '../keys/key-options.ts'
 import { toKeyState, toKeyView } from '../keys/key-view.ts'
 import { revokeKey, rollKey } from '../keys/manage.ts'
+import { KEY_OPTIONS } from '../keys/options.ts'
 import { say, sayJson, toTable } from '../server/terminal.ts'
 import type { Store } from '../store/store.ts'
 import { EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { addChangeKeyCommand } from './keys-change.ts'
-import { addCreateKeyCommand, CLIENT_CERT, showNewKey, toDay } from './keys-create.ts'
+import { addCreateKeyCommand, showNewKey, toDay } from './keys-create.ts'
 import { addKeyUsageCommand } from './keys-usage.ts'
 import { orWord, REMOVED, readClientCerts, readKeyDuration, readLifetime } from './options.ts'
 import { addRotateRootCommand } from './rotate-root.ts'
@@ -80,7 +81,7 @@ function addRollCommand(keys: Command): void {
     )
     .option(
       '--client-cert <fingerprints>',
-      `${CLIENT_CERT.replace(/default: .*\)/, 'default: as before)')}`,
+      KEY_OPTIONS.client_certs.help.replace(/default: .*\)/, 'default: as before)'),
       readClientCerts,
     )
     .option('--json', 'print a JSON object')

@@ -5,7 +5,7 @@ import * as keyOptions from '../keys/key-options.ts'
 import * as keyUsage from '../keys/key-usage.ts'
 
 /** Adapts a reader of key options to commander, which prints the error with the option's name. */
-const asOption =
+export const asOption =
   <T>(read: (text: string, before?: T) => T) =>
   (text: string, before?: T): T => {
     try {
@@ -24,11 +24,8 @@ export const readScopes = asOption(keyOptions.readScopes)
 export const readAddresses = asOption(keyOptions.readAddresses)
 export const readClientCerts = asOption(keyOptions.readClientCerts)
 export const readName = asOption<string>(keyOptions.readName)
-export const readFields = asOption(keyOptions.readFields)
 export const readCount = asOption<number>(keyOptions.readCount)
 export const readMonth = asOption<string>(keyUsage.readMonth)
-export const readOwner = asOption<string>(keyOptions.readOwner)
-export const readNote = asOption<string>(keyOptions.readNote)
 
 /** An option that is removed. Null has another meaning to commander. */
 export const REMOVED = Symbol('removed')

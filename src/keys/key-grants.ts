@@ -1,22 +1,9 @@
 import type { KeyRow } from '../store/key-rows.ts'
 import { toKeyView } from './key-view.ts'
+import { listOptions } from './options.ts'
 
 /** What is recorded about a key in the audit log. */
-const GRANTS = [
-  'name',
-  'scopes',
-  'allowed_ips',
-  'client_certs',
-  'hide',
-  'reveal',
-  'subjects_per_day',
-  'requires_consent',
-  'async_when_down',
-  'require_match',
-  'expires_at',
-  'owner',
-  'note',
-] as const
+const GRANTS = ['name', 'scopes', 'expires_at', ...listOptions().map(([field]) => field)] as const
 
 /** As JSON, so that no name can be mistaken for the text around it. Options that are not used are left out. */
 export function toGrantedText(row: KeyRow): string {

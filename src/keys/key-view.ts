@@ -1,6 +1,6 @@
 import { steadyNow } from '../contract/time.ts'
 import type { KeyRow } from '../store/key-rows.ts'
-import { SUBJECTS_PER_DAY } from './api-key.ts'
+import { showOptions } from './options.ts'
 
 type KeyState = 'active' | 'revoked' | 'expired'
 
@@ -13,16 +13,7 @@ export function toKeyView(row: KeyRow) {
     mode: row.mode,
     state: toKeyState(row),
     scopes: [...row.scopes],
-    allowed_ips: row.allowedIps ? [...row.allowedIps] : null,
-    client_certs: row.clientCerts ? [...row.clientCerts] : null,
-    hide: [...row.hide],
-    reveal: [...row.reveal],
-    requires_consent: row.requiresConsent,
-    async_when_down: row.asyncWhenDown,
-    require_match: row.requireMatch ?? null,
-    owner: row.owner ?? null,
-    note: row.note ?? null,
-    subjects_per_day: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
+    ...showOptions(row),
     created_at: time(row.createdAt),
     expires_at: time(row.expiresAt),
     revoked_at: time(row.revokedAt),

@@ -6,27 +6,13 @@ import type { KeyRow } from '../store/key-rows.ts'
 import type { Store } from '../store/store.ts'
 import { createApiKey, toKeyHash } from './api-key.ts'
 import { toGrantedText } from './key-grants.ts'
+import { type OptionValues, withDefaults } from './options.ts'
 
 /** A key with its secret. The secret is shown once and never stored. */
 export type NewKey = { readonly text: string; readonly row: KeyRow }
 
-export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt' | 'allowedIps'> &
-  Partial<
-    Pick<
-      KeyRow,
-      | 'clientCerts'
-      | 'hide'
-      | 'reveal'
-      | 'subjectsPerDay'
-      | 'requiresConsent'
-      | 'asyncWhenDown'
-      | 'requireMatch'
-      | 'owner'
-      | 'note'
-      | 'lineage'
-      | 'lifetimeMs'
-    >
-  >
+export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt'> &
+  Partial<OptionValues & Pick<KeyRow, 'lineage' | 'lifetimeMs'>>
 
 /** What changes of keys need. The audit row is written first; if that fails, nothing is changed. */
 export type KeyDeps = {
@@ -99,40 +85,21 @@ export const toLifetime = (expiresAt: number | undefined, now = steadyNow()): nu
 function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
   const { id, text } = createApiKey(options.mode)
   const createdAt = steadyNow()
-  const { name, mode, scopes, expiresAt, allowedIps, hide = [], reveal = [] } = options
-  const {
-    clientCerts,
-    subjectsPerDay,
-    requiresConsent = false,
-    asyncWhenDown = false,
-    requireMatch,
-    owner,
-    note,
-    lineage = id,
-    lifetimeMs = toLifetime(expiresAt, createdAt),
-  } = options
+  const { name, mode, scopes, expiresAt, lineage = id } = options
+  const { lifetimeMs = toLifetime(expiresAt, createdAt) } = options
   const row: KeyRow = {
     id,
     mode,
     name,
     hash: toKeyHash(text, keyring['api-key-pepper']),
     scopes,
-    allowedIps,
-    clientCerts,
     createdAt,
     expiresAt,
     lifetimeMs,
     revokedAt: undefined,
     rolledTo: undefined,
     lineage,
-    hide,
-    reveal,
-    subjectsPerDay,
-    requiresConsent,
-    asyncWhenDown,
-    requireMatch,
-    owner,
-    note,
+    ...withDefaults(options),
   }
   return { text, row }
 }

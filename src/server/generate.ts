@@ -6,6 +6,7 @@ import { ADMIN_ROUTES } from '../admin/routes.ts'
 import { loadConfig } from '../context/config.ts'
 import type { App } from '../http/app.ts'
 import { requestLocally } from '../http/local-request.ts'
+import { listOptions } from '../keys/options.ts'
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import type { Operation } from '../operations/operation.ts'
 import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
@@ -26,8 +27,26 @@ export async function toGeneratedFiles(): Promise<Readonly<Record<string, string
     'packages/client/src/api.ts': toClientTypes(openApi),
     'docs/admin-openapi.json': `${JSON.stringify(toAdminOpenApi(ADMIN_ROUTES, VERSION), null, 2)}\n`,
     'docs/configuration.md': toConfigurationPage(),
+    'docs/key-options.md': toKeyOptionsPage(),
     '.env.example': toEnvExample(),
   }
+}
+
+function toKeyOptionsPage(): string {
+  const rows = listOptions().map(([field, { flag, help, change }]) => {
+    const removal = 'word' in change ? `\`${change.word}\`` : `\`${flag.replace('--', '--no-')}\``
+    return `| \`${flag}\` | \`${field}\` | ${help.replaceAll('<', '&lt;')} | ${removal} |`
+  })
+  return `# Options of API keys
+
+Besides its name, mode, scopes and expiry, a key has these options. The flag is for \`tabbat keys create\` and \`tabbat keys change\`, the
+field for the admin API and the audit log. The last column removes the option in a change. See [keys.md](keys.md#api-keys). This page
+is generated: \`npm run generate\`.
+
+| flag | field | meaning | removed by |
+|---|---|---|---|
+${rows.join('\n')}
+`
 }
 
 export async function generate(folder: string): Promise<string[]> {
