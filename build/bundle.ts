@@ -11,6 +11,7 @@ const ASSETS = [
   'openapi.json',
   'console/dist/**/*',
   'src/catalogue/data/*.json',
+  'src/database/{schema,functions,migrations}/*.sql',
   'src/reference/docs-page/copy.js',
   'src/reference/docs-page/style/*.css',
 ]

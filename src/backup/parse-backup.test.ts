@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { createRootKeyText, parseRootKey, type RootKeys } from '../crypto/root-key.ts'
-import { SCHEMA_VERSION } from '../store/migrate.ts'
+import { SCHEMA_VERSION } from '../database/migrate.ts'
 import { FORMAT, FORMAT_VERSION, toBackupKey, toMacText } from './format.ts'
 import { parseBackup } from './parse-backup.ts'
 

@@ -2,9 +2,9 @@ import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
+import { OlderSchema } from '../database/migrate.ts'
 import { say } from '../server/terminal.ts'
 import { ConfigError } from '../settings/environment.ts'
-import { OlderSchema } from '../store/migrate.ts'
 import { loadKeyring } from '../store/sealed-store.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
@@ -96,7 +96,7 @@ async function attempt<T extends object>(check: string, work: () => Promise<T>):
   try {
     return await work()
   } catch (error) {
-    if (error instanceof OlderSchema && error.schema > 0)
+    if (error instanceof OlderSchema && error.schema !== 0)
       return warning(check, `${error.message} Make a backup with the old version first. Nothing was changed.`)
     return failed(check, toReason(error))
   }

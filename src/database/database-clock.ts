@@ -1,7 +1,7 @@
 import type { Database } from './database.ts'
 
 /**
- * SQL of the present time in ms, by the clock that all nodes share: that of the server in PostgreSQL (see migration 25); in
+ * SQL of the present time in ms, by the clock that all nodes share: that of the server in PostgreSQL (see functions/shared-clock.sql); in
  * SQLite that of the process, which the parameter holds.
  */
 export const toSharedNow = ({ dialect }: Pick<Database, 'dialect'>, parameter: string) =>

@@ -62,7 +62,7 @@ const MONTH = /^y\d{4}m(?:0[1-9]|1[0-2])(?=-)/
 export const monthOf = (chain: string): string | undefined => MONTH.exec(chain)?.[0]
 
 /** In PostgreSQL, the partition of a chain. A month consists of letters and digits, so the name needs no quotes. */
-export const partitionOf = (chain: string): string => `audit_${monthOf(chain) ?? 'first'}`
+export const partitionOf = (chain: string): string => `audit_${monthOf(chain) ?? 'undated'}`
 
 /** When a month begins. */
 export const startOf = (month: string): number =>

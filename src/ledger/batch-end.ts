@@ -15,7 +15,7 @@ export async function endBatchRows(inside: Database, id: string, end: RowEnd, co
   if (row) await endIfDone(inside, row)
 }
 
-/** SQL that notes how far a batch is, about once a minute: see migration 38. Values are those before the update. */
+/** SQL that notes how far a batch is, about once a minute. Values are those before the update. */
 function toMarks(inside: Database, parameter: string): string {
   const now = toSharedNow(inside, `CAST(${parameter} AS BIGINT)`)
   const isDue = `mark_at IS NULL OR ${now} - mark_at >= ${MINUTE_MS}`

@@ -30,7 +30,7 @@ export type EventTable = {
 
 type UnloggedEvent = Pick<NewEvent, 'id' | 'type' | 'data'>
 
-/** Events that are caused where there is no log: see migration 32. */
+/** Events that are caused where there is no log. */
 const LOGGED_LATER: readonly NewEvent['type'][] = [
   'batch.completed',
   'catalogue.changed',

@@ -46,7 +46,7 @@ const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THE
 /** Held in PostgreSQL while guesses about a person are counted: see migrations 6 and 18. */
 export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('hex')}`
 
-/** PostgreSQL does it in one round trip. See migration 6. */
+/** PostgreSQL does it in one round trip. See functions/admit-guess.sql. */
 const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS admitted'
 
 export function createGuessTable(database: Database): GuessTable {

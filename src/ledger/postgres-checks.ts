@@ -18,7 +18,7 @@ const TYPES = [
   ...['checked_guess[]', 'checked_answer[]'],
 ]
 
-/** Null when all checks passed: see migration 53. `first` is the number of the first parameter. */
+/** Null when all checks passed: see functions/check-verifications.sql. `first` is the number of the first parameter. */
 export const toCheckVerifications = (first: number) =>
   `check_verifications(${TYPES.map((type, index) => `$${first + index}::${type}`).join(', ')})`
 

@@ -11,7 +11,7 @@ export type EndedQueued = {
   readonly operation: string
 }
 
-/** By the indexes on the expiry and the subject: see migration 29. */
+/** By the indexes on the expiry and the subject. */
 const PENDING = 'due_at IS NOT NULL AND expires_at >= 0 AND subject = $1'
 const ANSWERED = 'due_at IS NULL AND expires_at >= 0 AND subject = $1 AND answer IS NOT NULL'
 

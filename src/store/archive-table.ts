@@ -131,7 +131,7 @@ const AUDIT_ROWS_PER_STEP = 1000
 
 /** The rows of a step, from the end. PostgreSQL has such chains in a partition of their own, which alone allows it. */
 async function removeEnd(database: Database, chain: string): Promise<number> {
-  const table = database.dialect === 'postgres' ? 'audit_first' : 'audit'
+  const table = database.dialect === 'postgres' ? 'audit_undated' : 'audit'
   const last = await database
     .prepare(`SELECT MAX(sequence) AS last FROM ${table} WHERE chain = $1`)
     .get(chain)

@@ -34,7 +34,7 @@ export type EarlierErasure = ErasureSubject & Pick<Tombstone, 'erasedAt'>
 
 export type ErasedAgain = ErasedRows & { readonly erasure: Tombstone }
 
-/** Of all rows, by the index on the expiry and the subject: see migration 20. */
+/** Of all rows, by the index on the expiry and the subject. */
 const ABOUT = 'expires_at >= 0 AND subject = $1'
 const NAMED = `${ABOUT} AND sealed IS NOT NULL`
 /** The response is deleted. The row stays, with its budget of paid calls used up. */

@@ -65,7 +65,7 @@ export function createErasureTable(database: Database): ErasureTable {
 /** Rows of the index that one part reads: in SQLite, requests wait meanwhile. */
 const ROWS_PER_PART = 1000
 
-/** By the index on the expiry: see migration 20. Rows that are stored meanwhile are added at its end. */
+/** By the index on the expiry. Rows that are stored meanwhile are added at its end. */
 export async function listUnnamed(database: Database, operation: string, from: number): Promise<UnnamedPart> {
   const last = await database
     .prepare(

@@ -61,7 +61,7 @@ export function createLookupBatches(database: Database): LookupTable {
 const HASH_BYTES = 32
 const PARTS = 4
 
-/** The hashes of each question, one after another: record, its reverse, decoy, Idempotency-Key. See migration 18. */
+/** The hashes of each question, one after another: record, its reverse, decoy, Idempotency-Key. See functions/look-up-verifications.sql. */
 function toHashes(questions: readonly Question[]): Buffer {
   const bytes = Buffer.alloc(questions.length * PARTS * HASH_BYTES)
   for (const [index, { record, answer }] of questions.entries()) {

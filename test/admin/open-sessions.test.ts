@@ -19,7 +19,7 @@ const post = (path: string, body: object = {}, cookie?: string, headers = {}) =>
 
 async function makeAccount(name: string): Promise<string> {
   const { store, audit } = server.context
-  const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'viewer')
+  const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'viewer')
   return toCookie(await post('/admin/invitations/accept', { token, name, password: PASSWORD }))
 }
 

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await server.openSession('viewer', 'target')
   const key = await server.createKey()
   keyId = key.split('_')[2]?.slice(0, 8) ?? ''
-  const deps = { ...server.context, keyring: server.context.keyring(), by: 'command line' }
+  const deps = { ...server.context, keyring: server.context.keyring(), by: 'root (cli)' }
   for (const role of ROLES) {
     const options = { name: 'script', role, lifetimeMs: 3_600_000, allowedIps: undefined }
     tokens[`token ${role}`] = (await createAdminToken(deps, options)).text

@@ -19,7 +19,7 @@ const codeOf = ({ status, json }: TestResponse) => [status, json().code]
 
 async function makeAccount(name: string, role: Role = 'viewer'): Promise<string> {
   const { store, audit } = server.context
-  const { token } = await inviteAccount({ store, audit, by: 'command line' }, role)
+  const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, role)
   return toCookie(await post('/admin/invitations/accept', { token, name, password: PASSWORD }))
 }
 
@@ -204,7 +204,7 @@ describe('a recovery code', () => {
     const cookie = await makeAccount('iyabo')
     const { codes } = await setUp(cookie)
     const { store, audit } = server.context
-    const { token } = await resetAccount({ store, audit, by: 'command line' }, 'iyabo')
+    const { token } = await resetAccount({ store, audit, by: 'root (cli)' }, 'iyabo')
     const body = { token, password: 'another well-kept one', code: codes[0] }
     expect((await post('/admin/invitations/accept', { ...body, name: 'idris' })).status).toBe(409)
     expect(await readFactors(cookie)).toMatchObject({ recovery_codes: 10 })
@@ -239,7 +239,7 @@ describe('a lost second factor', () => {
   it('is not circumvented by a link that resets the password', async () => {
     const { app } = await setUp(await makeAccount('ngozi'))
     const { store, audit } = server.context
-    const { token } = await resetAccount({ store, audit, by: 'command line' }, 'ngozi')
+    const { token } = await resetAccount({ store, audit, by: 'root (cli)' }, 'ngozi')
     const accept = (code?: string, password = 'another well-kept one') =>
       post('/admin/invitations/accept', { token, name: 'ngozi', password, ...(code && { code }) })
     expect(codeOf(await accept())).toEqual([401, 'second_factor_needed'])

@@ -26,7 +26,7 @@ const post = (path: string, body: object, cookie?: string, headers = newCaller()
 
 async function makeAccount(name: string): Promise<string> {
   const { store, audit } = server.context
-  const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'operator')
+  const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'operator')
   return toCookie(await post('/admin/invitations/accept', { token, name, password: PASSWORD }))
 }
 
@@ -155,7 +155,7 @@ describe('password guessing', () => {
 
   it('from the same address does not lock out a browser that has signed in before', async () => {
     const { store, audit } = server.context
-    const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'operator')
+    const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'operator')
     const here = newCaller()
     const accepted = await send(`${url}/admin/invitations/accept`, {
       body: { token, name: 'nkechi', password: PASSWORD },
@@ -220,7 +220,7 @@ describe('password guessing', () => {
     const guesser = newCaller()
     for (let time = 0; time < 5; time++) await guess('ladi', 'a guess', guesser)
     const { store, audit } = server.context
-    const { token } = await resetAccount({ store, audit, by: 'command line' }, 'ladi')
+    const { token } = await resetAccount({ store, audit, by: 'root (cli)' }, 'ladi')
     await send(`${url}/admin/invitations/accept`, { body: { token, name: 'ladi', password: PASSWORD } })
     expect((await guess('ladi', PASSWORD, guesser)).status).toBe(200)
   })
@@ -326,7 +326,7 @@ describe('a password change', () => {
   it('voids open reset links', async () => {
     const cookie = await makeAccount('kunle')
     const { store, audit } = server.context
-    const { token } = await resetAccount({ store, audit, by: 'command line' }, 'kunle')
+    const { token } = await resetAccount({ store, audit, by: 'root (cli)' }, 'kunle')
     const change = { current: PASSWORD, password: 'another well-kept one' }
     expect((await post('/admin/session/password', change, cookie)).status).toBe(200)
     expect((await post('/admin/invitations/inspect', { token })).status).toBe(410)

@@ -32,7 +32,7 @@ describe.each(HERE)('tokens of the admin API on %s', (_name, createSettings) => 
   })
   afterAll(() => server.close())
 
-  const toDeps = () => ({ ...server.context, keyring: server.context.keyring(), by: 'command line' })
+  const toDeps = () => ({ ...server.context, keyring: server.context.keyring(), by: 'root (cli)' })
   const create = async (values: { role?: Role; lifetimeMs?: number; allowedIps?: string[] } = {}) => {
     const { role = 'operator', lifetimeMs = 60_000, allowedIps } = values
     return createAdminToken(toDeps(), { name: 'deploy', role, lifetimeMs, allowedIps })

@@ -270,7 +270,7 @@ describeEngines(ENGINES, (engine) => {
   const checkpointWithOldChain = () => checkpoint(store, folder)
 
   it('refuses to delete rows that are not in an archive', async () => {
-    const table = engine === POSTGRES ? 'audit_first' : 'audit'
+    const table = engine === POSTGRES ? 'audit_undated' : 'audit'
     const run = (sql: string) => store.database.prepare(sql).run()
     await expect(run(`DELETE FROM ${table}`)).rejects.toThrow('the audit log cannot be changed')
     await archive()

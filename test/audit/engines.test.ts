@@ -70,7 +70,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   /** Last: a superuser of the database can disable the triggers. */
   it('finds changes made with all rights on the database', async () => {
     if (engine === POSTGRES)
-      for (const table of ['audit', 'audit_first']) await run(`ALTER TABLE ${table} DISABLE TRIGGER USER`)
+      for (const table of ['audit', 'audit_undated']) await run(`ALTER TABLE ${table} DISABLE TRIGGER USER`)
     else for (const change of ['update', 'delete']) await run(`DROP TRIGGER audit_no_${change}`)
     const where = `WHERE chain = '${CHAINS[1]}' AND sequence = 30`
     await run(`UPDATE audit SET outcome = 'not_verified' ${where}`)

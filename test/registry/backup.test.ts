@@ -77,7 +77,7 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
     const { TABBAT_DATABASE_URL: databaseUrl, ...rest } = await newSettings(engine)
     const store = await openStore({ dataDir: rest.TABBAT_DATA_DIR ?? '', databaseUrl })
     expect(await listTables(store.database)).toEqual(
-      [...DATA_TABLES, ...TRANSIENT_TABLES, 'schema_version'].toSorted(),
+      [...DATA_TABLES, ...TRANSIENT_TABLES, 'schema_state'].toSorted(),
     )
     await store.close()
   })
@@ -90,7 +90,7 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
         const invitation = {
           role: 'owner',
           account: undefined,
-          madeBy: 'command line',
+          madeBy: 'root (cli)',
           createdAt: 1,
           expiresAt: 9,
         } as const

@@ -25,7 +25,7 @@ beforeAll(async () => {
     const invitation = {
       role: 'viewer',
       account: undefined,
-      madeBy: 'command line',
+      madeBy: 'root (cli)',
       createdAt: 1,
       expiresAt: 9,
     } as const

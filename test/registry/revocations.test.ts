@@ -28,7 +28,7 @@ async function addAccount({ store: { accounts } }: SealedStore, name: string, ro
   invitations += 1
   const id = Buffer.alloc(32, invitations)
   const times = { createdAt: Date.now(), expiresAt: Date.now() + HOUR_MS }
-  await accounts.invite({ id, role, account: undefined, madeBy: 'command line', ...times })
+  await accounts.invite({ id, role, account: undefined, madeBy: 'root (cli)', ...times })
   const row = { name, role, password: `hash of ${name}`, createdAt: times.createdAt, lastSeenAt: undefined }
   await accounts.accept(id, row)
 }
@@ -59,7 +59,7 @@ async function createHistory(engine: Engine) {
       revokedAt: undefined,
       lastUsedAt: undefined,
     }
-    await store.adminTokens.insert({ ...token, madeBy: 'command line', ...times })
+    await store.adminTokens.insert({ ...token, madeBy: 'root (cli)', ...times })
     await addAccount(sealed, 'adaobi', 'owner')
     await addAccount(sealed, 'bolanle', 'operator')
     await addAccount(sealed, 'chidera', 'owner')

@@ -106,7 +106,7 @@ describe('single sign-on', () => {
 
   it('does not take over an account with the same name', async () => {
     const { store, audit } = server.context
-    const { token } = await inviteAccount({ store, audit, by: 'command line' }, 'owner')
+    const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'owner')
     const body = { token, name: 'emeka', password: 'a well-kept secret' }
     await server.request('/admin/invitations/accept', { body })
     const { agent, answer } = await signIn('emeka+staff')
@@ -117,7 +117,7 @@ describe('single sign-on', () => {
   it('has no password here', async () => {
     const { agent } = await signIn('folake+staff', createUserAgent(), `${START}?confirm=1`)
     const { store, audit } = server.context
-    await expect(resetAccount({ store, audit, by: 'command line' }, 'folake')).rejects.toThrow('no password')
+    await expect(resetAccount({ store, audit, by: 'root (cli)' }, 'folake')).rejects.toThrow('no password')
     for (const password of ['', 'none', ' '.repeat(12)])
       expect(
         (

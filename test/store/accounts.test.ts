@@ -15,7 +15,7 @@ const toInvitation = (values: Partial<InvitationRow> = {}): InvitationRow & { id
   id: newId(),
   role: 'viewer',
   account: undefined,
-  madeBy: 'command line',
+  madeBy: 'root (cli)',
   createdAt: NOW,
   expiresAt: NOW + 10,
   ...(values as object),
@@ -63,7 +63,7 @@ describeEngines(ENGINES, (engine) => {
       await store.accounts.invite(invitation)
       await expect(store.accounts.accept(invitation.id, toAccount(name))).rejects.toThrow(/already/)
       expect(await store.accounts.findInvitation(invitation.id, NOW)).toMatchObject({
-        madeBy: 'command line',
+        madeBy: 'root (cli)',
       })
     })
 

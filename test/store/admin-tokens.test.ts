@@ -13,7 +13,7 @@ const toRow = (values: Partial<AdminTokenRow> = {}): AdminTokenRow => ({
   hash: randomBytes(32),
   role: 'operator',
   allowedIps: undefined,
-  madeBy: 'command line',
+  madeBy: 'root (cli)',
   createdAt: NOW,
   expiresAt: NOW + 10,
   revokedAt: undefined,

@@ -30,7 +30,7 @@ describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
     const now = Date.UTC(2030, 10, 30)
     await Promise.all([1, 2, 3, 4].map(() => store.audit.prepareMonths(now)))
     expect(await listPartitions(url)).toEqual([
-      'audit_first',
+      'audit_undated',
       'audit_y2030m11',
       'audit_y2030m12',
       'audit_y2031m01',
@@ -41,11 +41,13 @@ describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
     const { store, url } = await openPlace()
     const other = await openPostgres(url)
     onTestFinished(() => other.close())
-    const values = "('node-1', 1, 'now', 'outcome', '\\x00', '\\x00')"
+    const values = "('node-1', 1, 'now', 'outcome', 2, '\\x00', '\\x00')"
     await other.transaction(async (inside) => {
       await inside.prepare('SELECT COUNT(*) FROM audit').get()
       await inside
-        .prepare(`INSERT INTO audit (chain, sequence, time, phase, previous_hash, hash) VALUES ${values}`)
+        .prepare(
+          `INSERT INTO audit (chain, sequence, time, phase, format, previous_hash, hash) VALUES ${values}`,
+        )
         .run()
       await store.audit.prepareMonths(Date.UTC(2030, 0))
     })
@@ -79,13 +81,14 @@ describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
       sequence: 1,
       time: 't',
       phase: 'p',
+      format: 2,
       previous_hash: Buffer.alloc(1),
     }
     const columns = [...Object.keys(row), 'hash']
     await store.database.transaction((inside) =>
       insertRows(inside, 'audit', columns, [[...Object.values(row), Buffer.alloc(1)]]),
     )
-    expect(await listPartitions(url)).toEqual(['audit_first', 'audit_y2019m12'])
+    expect(await listPartitions(url)).toEqual(['audit_undated', 'audit_y2019m12'])
   })
 
   it('a month is removed by a DROP, and the others stay', async () => {

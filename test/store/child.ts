@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { migrate } from '../../src/store/migrate.ts'
+import { migrate } from '../../src/database/migrate.ts'
 import { openStore, type StoreOptions } from '../../src/store/store.ts'
 import { toGuess } from './guess.ts'
 import { interrupt, openDatabase } from './interrupt.ts'

@@ -17,7 +17,7 @@ describeEngines(ENGINES, (engine) => {
   /** An account with two sessions. */
   async function makeAccount(): Promise<{ account: string; sessions: [Buffer, Buffer] }> {
     const [id, account] = [randomBytes(32), `p-${randomBytes(6).toString('hex')}`]
-    const invitation = { id, account: undefined, madeBy: 'command line', createdAt: NOW, expiresAt: NOW + 10 }
+    const invitation = { id, account: undefined, madeBy: 'root (cli)', createdAt: NOW, expiresAt: NOW + 10 }
     await store.accounts.invite({ ...invitation, role: 'viewer' })
     const row = {
       name: account,
@@ -66,7 +66,7 @@ describeEngines(ENGINES, (engine) => {
         id,
         account,
         role: 'viewer',
-        madeBy: 'command line',
+        madeBy: 'root (cli)',
         createdAt: NOW,
         expiresAt: NOW + 10,
       }
@@ -131,7 +131,7 @@ describeEngines(ENGINES, (engine) => {
       expect(await store.factors.hasRecoveryCode(account, 'a')).toBe(true)
       // And a code that was used changes nothing.
       const id = randomBytes(32)
-      const link = { id, role: 'viewer', account, madeBy: 'command line', createdAt: NOW } as const
+      const link = { id, role: 'viewer', account, madeBy: 'root (cli)', createdAt: NOW } as const
       await store.accounts.invite({ ...link, expiresAt: NOW + 10 })
       const used = { ...reset, factor: { recoveryHash: 'used' } }
       expect(await store.accounts.acceptReset(id, used)).toBe('wrong_code')

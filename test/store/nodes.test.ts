@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Database } from '../../src/database/database.ts'
-import { migrate, SCHEMA_VERSION } from '../../src/store/migrate.ts'
+import { migrate, SCHEMA_VERSION } from '../../src/database/migrate.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, POSTGRES, SQLITE } from './engines.ts'
 import { toGuess } from './guess.ts'
@@ -20,7 +20,7 @@ const listTables = (database: Database) =>
     .all()
 
 const readVersion = async ({ database }: Store) =>
-  Number((await database.prepare('SELECT MAX(id) AS id FROM schema_version').get())?.id)
+  Number((await database.prepare('SELECT version FROM schema_state').get())?.version)
 
 describeEngines(ENGINES, (engine) => {
   describe('two nodes on one database', () => {
@@ -82,9 +82,9 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       const stores = await Promise.all(Array.from({ length: 10 }, open))
       for (const store of stores) await store.meta.set({ root_fingerprint: 'a' })
       const [store] = stores as [Store]
-      expect(await store.database.prepare('SELECT COUNT(*) AS n FROM schema_version').get()).toEqual({
-        n: SCHEMA_VERSION,
-      })
+      expect(await store.database.prepare('SELECT version FROM schema_state').all()).toEqual([
+        { version: SCHEMA_VERSION },
+      ])
       await closeAll(stores)
     })
 
@@ -138,10 +138,21 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       await store.close()
     })
 
+    it('refuses a database from before 0.3.0', async () => {
+      const { options, open } = await engine.createEmptyPlace()
+      const database = await openDatabase(options)
+      await database.prepare('CREATE TABLE schema_version (id BIGINT PRIMARY KEY)').run()
+      await database.close()
+      await expect(open()).rejects.toMatchObject({
+        name: 'UserError',
+        message: expect.stringMatching(/^The database was made by a Tabbat before 0\.3\.0/),
+      })
+    })
+
     it('refuses a schema that is newer than the program', async () => {
       const { open } = await engine.createEmptyPlace()
       const store = await open()
-      await store.database.prepare('INSERT INTO schema_version (id) VALUES (999)').run()
+      await store.database.prepare('UPDATE schema_state SET version = 999').run()
       await store.close()
       await expect(open()).rejects.toMatchObject({
         name: 'UserError',

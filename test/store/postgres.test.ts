@@ -123,7 +123,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
       const url = await server.createDatabase()
       await execute(url, 'CREATE TABLE meta (id int)')
       await expectRefusal(url, /^The database holds tables of another program\. Give Tabbat one of its own/)
-      await execute(url, 'CREATE TABLE schema_version (version text)')
+      await execute(url, 'CREATE TABLE schema_state (other text)')
       await expectRefusal(url, new RegExp(`^${AT} has tables of another program in \\w+\\.`))
     })
 

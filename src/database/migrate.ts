@@ -1,0 +1,117 @@
+import { hash } from 'node:crypto'
+import { assets, readAssetText } from '../assets/asset.ts'
+import { UserError } from '../errors.ts'
+import type { Database } from './database.ts'
+
+/**
+ * Gives a new database the tables of schema/, and an older one the migrations that it lacks. Functions are replaced when their
+ * text has changed. In one transaction: a crash leaves the tables unchanged, and of several nodes that start at once, one
+ * migrates while the others wait.
+ */
+export async function migrate(database: Database): Promise<void> {
+  await database.transaction(migrateInTransaction, { patient: true })
+}
+
+async function migrateInTransaction(tx: Database): Promise<void> {
+  await tx.lock('migrate')
+  const state = await readState(tx)
+  if (!state) await runScript(tx, `schema/${tx.dialect}.sql`)
+  else for (const file of listMigrations(tx.dialect, state.version)) await runScript(tx, `migrations/${file}`)
+  const functions = tx.dialect === 'postgres' ? hashFunctions() : ''
+  if (state?.version === SCHEMA_VERSION && state.functions === functions) return
+  if (functions !== '' && state?.functions !== functions)
+    for (const file of listFunctions()) await runScript(tx, `functions/${file}`)
+  const save = state
+    ? 'UPDATE schema_state SET version = $1, functions = $2'
+    : 'INSERT INTO schema_state (version, functions) VALUES ($1, $2)'
+  await tx.prepare(save).run(SCHEMA_VERSION, functions)
+}
+
+const FOLDER = 'src/database'
+
+/** A statement ends with a semicolon before a line that is not indented. */
+async function runScript(tx: Database, path: string): Promise<void> {
+  const statements = readAssetText(`${FOLDER}/${path}`).split(/;\n(?=\S|\s*\n|$)/)
+  for (const sql of statements) if (/^(?!--)\S/m.test(sql)) await tx.prepare(sql).run()
+}
+
+/** Such as 0002-key-colours.sql, or a file for each database: 0002-key-colours.sqlite.sql and 0002-key-colours.postgres.sql. */
+const MIGRATION = /^(\d{4})-[a-z0-9-]+(?:\.(sqlite|postgres))?\.sql$/
+
+function listMigrations(dialect: Database['dialect'], after: number): string[] {
+  return assets
+    .list(`${FOLDER}/migrations`)
+    .toSorted()
+    .filter((file) => {
+      const [, id, only = dialect] = MIGRATION.exec(file) ?? []
+      return Number(id) > after && only === dialect
+    })
+}
+
+const listFunctions = () => assets.list(`${FOLDER}/functions`).toSorted()
+
+const hashFunctions = () =>
+  hash(
+    'sha256',
+    listFunctions()
+      .map((file) => readAssetText(`${FOLDER}/functions/${file}`))
+      .join('\n'),
+  )
+
+/** The schema of 0.3.0, the first release. Migrations begin with 0002. */
+const FIRST_VERSION = 1
+
+/** The schema that this program knows. */
+export const SCHEMA_VERSION = Math.max(
+  FIRST_VERSION,
+  ...assets.list(`${FOLDER}/migrations`).map((file) => Number(MIGRATION.exec(file)?.[1] ?? 0)),
+)
+
+/** The database has an older schema, or none, and must not be changed. */
+export class OlderSchema extends UserError {
+  /** 0: there are no tables. */
+  readonly schema: number
+
+  constructor(schema: number) {
+    super(
+      schema === 0
+        ? 'The database has no tables of Tabbat yet. Start the server first.'
+        : `The database has schema ${schema}, and this Tabbat needs ${SCHEMA_VERSION}. The next start of the server changes it.`,
+    )
+    this.schema = schema
+  }
+}
+
+/** Instead of a migration: throws unless the schema is the one of this program. Nothing is changed. */
+export async function requireSchema(database: Database): Promise<void> {
+  const version = (await readState(database))?.version ?? 0
+  if (version < SCHEMA_VERSION) throw new OlderSchema(version)
+}
+
+const LIST_TABLES = {
+  sqlite: "SELECT name FROM sqlite_schema WHERE type = 'table'",
+  postgres: 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
+} as const
+
+/** Undefined: there are no tables. */
+async function readState(
+  database: Database,
+): Promise<{ readonly version: number; readonly functions: string } | undefined> {
+  const tables = (await database.prepare(LIST_TABLES[database.dialect]).all()).map(({ name }) => name)
+  if (tables.length === 0) return undefined
+  if (!tables.includes('schema_state'))
+    throw new UserError(tables.includes('schema_version') ? BEFORE_FIRST_RELEASE : OF_ANOTHER_PROGRAM)
+  const row = await database.prepare('SELECT version, functions FROM schema_state').get()
+  const version = Number(row?.version)
+  if (version > SCHEMA_VERSION)
+    throw new UserError(
+      `The database was made by a newer Tabbat (schema ${version}, this one knows ${SCHEMA_VERSION}). Update Tabbat.`,
+    )
+  return { version, functions: String(row?.functions) }
+}
+
+const BEFORE_FIRST_RELEASE =
+  'The database was made by a Tabbat before 0.3.0, which no release can read: set TABBAT_DATA_DIR or TABBAT_DATABASE_URL to an empty place, and import the records there.'
+
+const OF_ANOTHER_PROGRAM =
+  'The database holds tables of another program. Give Tabbat one of its own: set TABBAT_DATA_DIR or TABBAT_DATABASE_URL.'

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest'
+import type { Database } from '../../src/database/database.ts'
+import { migrate } from '../../src/database/migrate.ts'
+import { openPostgres } from '../../src/database/postgres.ts'
+import { openSqlite } from '../../src/database/sqlite.ts'
+import { createEmptyDatabase, hasPostgres } from '../postgres.ts'
+import { describeSchema } from './describe-schema.ts'
+
+const listColumns = async (database: Database) =>
+  (await describeSchema(database)).flatMap((line) => /^\w+\.\w+/.exec(line)?.[0] ?? [])
+
+/** Types that PostgreSQL receives in binary, and partitions. */
+const ONLY_IN_POSTGRES = /^(audit_entry|checked_guess|checked_answer|audit_undated)\./
+
+it.skipIf(!hasPostgres())('SQLite and PostgreSQL have the same tables and columns', async () => {
+  const sqlite = openSqlite(':memory:')
+  const postgres = await openPostgres(await createEmptyDatabase())
+  await migrate(sqlite)
+  await migrate(postgres)
+  const ofPostgres = await listColumns(postgres)
+  expect(ofPostgres.filter((column) => !ONLY_IN_POSTGRES.test(column))).toEqual(await listColumns(sqlite))
+  await sqlite.close()
+  await postgres.close()
+})
+
+it.skipIf(!hasPostgres())('functions are replaced when their text has changed, and only then', async () => {
+  const database = await openPostgres(await createEmptyDatabase())
+  await migrate(database)
+  const before = await describeSchema(database)
+  const change = `CREATE OR REPLACE FUNCTION shared_clock(process_ms BIGINT) RETURNS BIGINT LANGUAGE sql STABLE AS 'SELECT 1::bigint'`
+  await database.prepare(change).run()
+  await migrate(database)
+  expect(await describeSchema(database)).not.toEqual(before)
+  await database.prepare("UPDATE schema_state SET functions = 'of an earlier version'").run()
+  await migrate(database)
+  expect(await describeSchema(database)).toEqual(before)
+  await database.close()
+})
