@@ -6,7 +6,6 @@ import { openRefreshedCatalogue } from '../catalogue/refresh.ts'
 import type { Config } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
 import { openNodes } from '../context/nodes.ts'
-import { openContextWebhooks } from '../context/open-webhooks.ts'
 import { listConnectionWarnings } from '../context/warnings.ts'
 import { toBlindIndexText } from '../crypto/blind-index.ts'
 import { openTlsCertificate } from '../http/tls-certificate.ts'
@@ -27,6 +26,7 @@ import { openGuessLimit, openIdempotency, openLocal } from '../verification/open
 import { openQueue, startQueue, toCleanup } from '../verification/queue/open-queue.ts'
 import { createReuse } from '../verification/reuse.ts'
 import { createSingleFlight } from '../verification/single-flight.ts'
+import { openWebhooks } from '../webhooks/webhooks.ts'
 
 export async function createContext(
   config: Config,
@@ -50,11 +50,12 @@ export async function createContext(
   fatal.audit = audit
   const idempotency = openIdempotency(config, store, keyring, audit)
   const { sourceChain, catalogue, sourceCalls } = await openSources(config, { store, registry, audit, log })
-  const webhooks = openContextWebhooks(config, { store, keyring, log, audit, sourceChain })
+  const node = loadNodeName(config.dataDir)
+  const webhooks = openWebhooks({ store, keyring, config, log, audit, node, sourceChain })
   alarms.reportAuditFailure = webhooks.reportAuditFailure
   const latencies = createLatencies(store.statistics, audit.owner)
   const requestLog = openRequests(config, { store, log, owner: audit.owner, workerNumber })
-  const self = { owner: audit.owner, node: loadNodeName(config.dataDir), worker: workerNumber }
+  const self = { owner: audit.owner, node, worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
   const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
   const measured = { sourceChain, audit, webhooks, queue, certificate }

@@ -1,6 +1,5 @@
 import cluster from 'node:cluster'
 import { type AuditState, toAuditMetrics } from '../audit/audit-metrics.ts'
-import { toWebhookMetrics, type WebhookCounts } from '../context/webhook-metrics.ts'
 import type { TlsCertificate } from '../http/tls-certificate.ts'
 import type { RequestLog } from '../requests/request-log.ts'
 import type { SourceChain } from '../sources/source-chain.ts'
@@ -20,6 +19,7 @@ import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts
 import { toQueueEndMetrics } from '../verification/queue/queue-metrics.ts'
 import type { QueueSignals } from '../verification/queue/queue-signals.ts'
 import { VERSION } from '../version.ts'
+import { toWebhookMetrics, type WebhookCounts } from '../webhooks/webhook-metrics.ts'
 
 export type MetricsOptions = {
   readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend' | 'prices'>

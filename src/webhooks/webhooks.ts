@@ -1,7 +1,8 @@
-import type { KeyObject } from 'node:crypto'
 import type { AuditEntry } from '../audit/row.ts'
 import { createEvent, type NewEvent, OPERATOR_EVENTS } from '../contract/event.ts'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { ValuesOf } from '../settings/setting.ts'
 import type { Prices } from '../sources/guard/shared-state.ts'
 import { openPost, type Post } from '../sources/http.ts'
 import type { Store } from '../store/store.ts'
@@ -11,6 +12,7 @@ import { startDelivery } from './delivery.ts'
 import { createMemoryDelivery } from './memory-delivery.ts'
 import { startPoll } from './poll.ts'
 import { LONGEST_RETRY_AFTER_MS } from './retry-schedule.ts'
+import type { WEBHOOK_SETTINGS } from './settings.ts'
 import { createSourceWatch } from './source-watch.ts'
 
 export type Webhooks = {
@@ -30,17 +32,13 @@ export type Webhooks = {
 
 type WebhooksOptions = {
   readonly store: Pick<Store, 'events' | 'webhooks' | 'deliveries' | 'sources'>
-  readonly key: KeyObject
+  readonly keyring: Pick<Keyring, 'webhook-secret'>
+  readonly config: ValuesOf<typeof WEBHOOK_SETTINGS>
   readonly log: Pick<Log, 'event' | 'failure'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
   /** The name of this node. */
   readonly node: string
-  readonly prices: Prices
-  readonly hasVendors: boolean
-  /** The settings. */
-  readonly allowPrivate: boolean
-  readonly keepMs: number
-  readonly spendAlert: number | 'off'
+  readonly sourceChain: { readonly prices: Prices; readonly guards: readonly unknown[] }
 }
 
 const TIMEOUT_MS = 15_000
@@ -62,8 +60,10 @@ export const openWebhookPost = (allowPrivate: boolean) =>
 
 /** Delivers events to the endpoints, and finds out what the operator must be told. */
 export function openWebhooks(options: WebhooksOptions): Webhooks {
-  const { store, key, log, audit, node, prices, allowPrivate, keepMs, spendAlert } = options
-  const { post, close: closePost } = openWebhookPost(allowPrivate)
+  const { store, log, audit, config, node } = options
+  const { prices, guards } = options.sourceChain
+  const key = options.keyring['webhook-secret']
+  const { post, close: closePost } = openWebhookPost(config.webhooksPrivate === 'on')
   const counts = { delivered: 0, failed: 0 }
   const onAttempt = (result: 'delivered' | 'failed') => {
     counts[result] += 1
@@ -86,10 +86,10 @@ export function openWebhooks(options: WebhooksOptions): Webhooks {
     logEvent(log, event)
     delivery.wake()
   }
-  const watchSources = createSourceWatch({ ...store, prices, spendAlert, announce })
+  const watchSources = createSourceWatch({ ...store, prices, spendAlert: config.spendAlert, announce })
   const watch = startPoll(async () => {
     await memory.refresh()
-    if (options.hasVendors) await watchSources()
+    if (guards.length > 0) await watchSources()
     await logUnlogged(store.events, log)
   }, WATCH_MS)
   watch.now()
@@ -106,7 +106,7 @@ export function openWebhooks(options: WebhooksOptions): Webhooks {
     },
     post,
     counts,
-    forget: () => store.deliveries.forget({ ageMs: keepMs, most: MOST_KEPT }, steadyNow()),
+    forget: () => store.deliveries.forget({ ageMs: config.webhooksLog, most: MOST_KEPT }, steadyNow()),
     close: async () => {
       memory.close()
       await watch.close()

@@ -28,10 +28,13 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
       return rows
     }
     webhooks = openWebhooks({
-      ...{ store: { ...store, webhooks: { ...store.webhooks, list } }, key: KEY, node: 'node-1', prices: {} },
+      store: { ...store, webhooks: { ...store.webhooks, list } },
+      keyring: { 'webhook-secret': KEY },
+      config: { webhooksPrivate: 'on', webhooksLog: 1, spendAlert: 'off' },
+      node: 'node-1',
+      sourceChain: { prices: {}, guards: [] },
       log: { event: (_level, event) => void logged.push(event), failure: () => {} },
       audit: { record: async () => {} },
-      ...{ hasVendors: false, allowPrivate: true, keepMs: 1, spendAlert: 'off' },
     })
     await promise
   })

@@ -1,7 +1,7 @@
 import type { WebhookTable } from '../store/webhook-table.ts'
 import { type Metric, toCounter, toGauge, toSample } from '../telemetry/metric.ts'
-import { toEndpointState } from '../webhooks/endpoint-view.ts'
-import type { Webhooks } from '../webhooks/webhooks.ts'
+import { toEndpointState } from './endpoint-view.ts'
+import type { Webhooks } from './webhooks.ts'
 
 export type WebhookCounts = Pick<Webhooks, 'counts'>
 
