@@ -127,7 +127,7 @@ async function closeAll(parts: Closing): Promise<void> {
   const sending = parts.telemetry.close()
   certificate?.close()
   rateLimit?.close?.()
-  await Promise.all([stopCleanup(), nodes.close(), webhooks.close()])
+  await Promise.all([stopCleanup(), nodes.close()])
   await parts.revocations.stop()
   await scrub?.close()
   await catalogue.close()
@@ -136,6 +136,9 @@ async function closeAll(parts: Closing): Promise<void> {
   await parts.latencies.close()
   await parts.requestLog.close()
   await parts.sourceCalls.close()
+  await parts.audit.checkpointLast()
+  // It delivers the last checkpoint, and may still record that it disabled an endpoint.
+  await webhooks.close()
   await parts.audit.close()
   await parts.store.close()
   await sending
