@@ -33,7 +33,7 @@ export const DATABASE_SETTINGS = {
     'TABBAT_STORE_TIMEOUT',
     '5s',
     duration({ least: '1s', most: '1m' }),
-    'Longest time one step of a request may wait for the database, including locks. After it the answer is 503. Commands and imports may wait longer.',
+    'Longest time a request of the API may wait for the database in all, including locks. After it the answer is 503. Time that vendors take does not count. The console, commands and imports may wait longer.',
   ),
 } satisfies Record<string, Setting<unknown>>
 

@@ -15,7 +15,7 @@ const RESERVED_MS = 1750
 /** With a short timeout, the operation has the larger part of it. */
 const LEAST_PART = 0.65
 
-/** All waits of a request together stay below `timeoutMs`. PostgreSQL ends a statement before we stop waiting for it. */
+/** Of one operation: http/store-budget.ts limits all waits of a request together to `timeoutMs`. PostgreSQL ends a statement before we stop waiting for it. */
 export function toTimeLimits(timeoutMs = TIMEOUT_MS): TimeLimits {
   const operationTimeoutMs = Math.round(Math.max(timeoutMs * LEAST_PART, timeoutMs - RESERVED_MS))
   return {

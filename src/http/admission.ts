@@ -6,6 +6,7 @@ import { createInFlight, type InFlightLimits } from './in-flight.ts'
 import { createOverload } from './overload.ts'
 import type { Pausable } from './paused-connections.ts'
 import type { HttpSettings } from './settings.ts'
+import type { StoreBudget } from './store-budget.ts'
 import { createWaiting } from './waiting.ts'
 
 /** Bounds the requests in flight. For requests above the limit, see overload.ts. */
@@ -100,7 +101,8 @@ export function withAdmission<Input>(
   const begin = () => {
     exchange.inFlight = true
     exchange.place = createPlace(admission, exchange)
-    return work(exchange, input)
+    const reply = work(exchange, input)
+    return reply instanceof Promise && exchange.storeBudget ? exchange.storeBudget.limit(reply) : reply
   }
   const entered = admission.enter(exchange.caller?.lineage ?? '', exchange.connection)
   if (entered === undefined) return begin()
@@ -110,21 +112,26 @@ export function withAdmission<Input>(
 
 function createPlace(admission: Admission, exchange: Exchange): Place {
   const keyId = exchange.caller?.lineage ?? ''
+  const { storeBudget } = exchange
+  const pause: StoreBudget['pause'] = (work) => (storeBudget ? storeBudget.pause(work) : work())
   return {
     mayWait: () => {
       exchange.mayWait ||= admission.reserveWait(keyId)
       return exchange.mayWait
     },
-    whileWaiting: async (work) => {
-      admission.stepAside(keyId)
-      exchange.inFlight = false
-      try {
-        return await work()
-      } finally {
-        admission.stepBack(keyId)
-        exchange.inFlight = true
-      }
-    },
+    whileWaiting: (work) =>
+      pause(async () => {
+        admission.stepAside(keyId)
+        exchange.inFlight = false
+        try {
+          return await work()
+        } finally {
+          admission.stepBack(keyId)
+          exchange.inFlight = true
+        }
+      }),
+    beforePaying: (work) => (storeBudget ? storeBudget.beforePaying(work) : work()),
+    spare: (work) => (storeBudget ? storeBudget.spare(work) : work),
   }
 }
 

@@ -5,6 +5,7 @@ import type { RequestTrace } from '../telemetry/tracing.ts'
 import type { Place } from '../verification/verification-request.ts'
 import type { Connection } from './connection.ts'
 import { toRequestId } from './request-id.ts'
+import type { StoreBudget } from './store-budget.ts'
 
 /** A response. Headers are names and values in turn, lower-case. */
 export type Reply = {
@@ -51,6 +52,8 @@ export class Exchange {
   mayWait = false
   /** Undefined: it was not admitted, or needs no admission. */
   place: Place | undefined = undefined
+  /** Set by the listener of the API. */
+  storeBudget: StoreBudget | undefined = undefined
   /** The account of the console that makes this call, for the audit log. */
   readonly person: string | undefined
   /** The caller sends its body only after `100 Continue`, which is not sent yet. */

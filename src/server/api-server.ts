@@ -13,6 +13,7 @@ import { createToErrorReply } from '../http/error-reply.ts'
 import { createGuard } from '../http/guard.ts'
 import { addHealth } from '../http/health.ts'
 import { createRecordRequest } from '../http/record-request.ts'
+import { StoreBudget } from '../http/store-budget.ts'
 import { withTracing } from '../http/traced-guard.ts'
 import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
@@ -30,6 +31,7 @@ export function createApiServer(
   ),
 ): ApiServer {
   const { log, audit, lifecycle, nodes, tracing } = context
+  const { storeTimeout } = context.config
   nodes.load.countInFlight = admission.count
   const guard = tracing ? withTracing(createGuard(context), tracing) : createGuard(context)
   const accessLog = createAccessLog(context, 'none', createRecordRequest(context))
@@ -37,7 +39,10 @@ export function createApiServer(
     {
       authorize: (exchange, { operation, scope, path }) => {
         exchange.operation = operation
-        return scope && guard(exchange, scope, path)
+        if (!scope) return undefined
+        exchange.storeBudget = new StoreBudget(storeTimeout)
+        const guarded = guard(exchange, scope, path)
+        return guarded && exchange.storeBudget.limit(guarded)
       },
       // A damaged database ends the process; a lost one makes it not ready.
       toErrorReply: createToErrorReply(log, audit.reportFailure.bind(audit)),

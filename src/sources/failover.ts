@@ -18,9 +18,13 @@ export async function queryInOrder<T>(
   search: Search<T>,
 ): Promise<Answer<T>> {
   const progress = createSearchProgress(search)
+  let storeFailure: { readonly error: unknown } | undefined
   for (const [index, query] of queries.entries()) {
     if (query.guard && progress.paid() >= MAX_PAID) continue
-    const permit = await admitInTime(query, search)
+    const permit = await admitInTime(query, search).catch((error): typeof TOO_LATE => {
+      storeFailure = { error }
+      return TOO_LATE
+    })
     if (permit === TOO_LATE) {
       progress.timeOut(query)
       break
@@ -40,7 +44,8 @@ export async function queryInOrder<T>(
     const answer = await progress.take(query, outcome, canHedge ? permit : undefined)
     if (answer) return progress.conclude(queries, answer)
   }
-  return progress.conclude(queries)
+  // A slow source may still answer, and is paid for.
+  return progress.conclude(queries).catch((error) => Promise.reject(storeFailure?.error ?? error))
 }
 
 const TOO_LATE = 'too_late'
@@ -48,15 +53,25 @@ const TOO_LATE = 'too_late'
 /** Waits for the permit until the deadline. A permit that arrives later is released. */
 async function admitInTime<T>(
   { guard }: SourceQuery<T>,
-  { signal, paidCalls, keyId, person }: Search<T>,
+  { signal, paidCalls, keyId, person, beforePaying = (work) => work() }: Search<T>,
 ): Promise<Permit | SkipReason | typeof TOO_LATE | undefined> {
   if (signal?.aborted) return TOO_LATE
   if (!guard) return undefined
-  const admitting = guard.admit({ paidCalls, keyId, person })
-  const permit = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
-  if (!signal?.aborted) return permit
+  let admitting: Promise<Permit | SkipReason> | undefined
+  const admit = () => {
+    admitting = guard.admit({ paidCalls, keyId, person })
+    return admitting
+  }
   const release = (late: Permit | SkipReason) => typeof late !== 'string' && late.release()
-  admitting.then(release, () => {})
+  const releaseLate = () => void admitting?.then(release, () => {})
+  try {
+    const permit = await orWhenAborted(beforePaying(admit), signal, (): typeof TOO_LATE => TOO_LATE)
+    if (!signal?.aborted) return permit
+  } catch (error) {
+    releaseLate()
+    throw error
+  }
+  releaseLate()
   return TOO_LATE
 }
 

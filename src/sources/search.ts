@@ -42,6 +42,8 @@ export type Search<T> = {
   readonly paid?: { calls: number }
   /** Absent without an Idempotency-Key, outside the queue. */
   readonly paidCalls?: PaidCalls | undefined
+  /** Limits the wait for what is written before a paid call. */
+  readonly beforePaying?: (<R>(work: () => Promise<R>) => Promise<R>) | undefined
   /** The API key that pays. */
   readonly keyId?: string
   /** The number that is asked about: the guards tell people apart by it. */

@@ -115,6 +115,7 @@ function askExternal<T>({
         matches: (record) => isPhoneOf(phone, idType.phonesIn(record)),
         markWatchlisted: idType.markWatchlisted,
         paidCalls: budget?.paidCalls,
+        beforePaying: place?.beforePaying,
         keyId: caller.keyId,
         paid,
         person: number,

@@ -9,11 +9,15 @@ import type { Caller } from '../keys/caller.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
 import { createReference } from './reference.ts'
 
-/** The place of a request among those under way. A request that only waits takes none of those that work. */
+/** The place of a request among those under way. A request that only waits takes none of those that work, and that wait is not for the database. */
 export type Place = {
   /** False: too many wait. To be asked before anything is begun that would have to be taken back. */
   readonly mayWait: () => boolean
   readonly whileWaiting: <T>(work: () => Promise<T>) => Promise<T>
+  /** During such a wait: counts as a wait for the database. Fails when too little time would be left for the commit of the answer. */
+  readonly beforePaying: <T>(work: () => Promise<T>) => Promise<T>
+  /** Waits for work that the answer does not need, as long as there is time. */
+  readonly spare: (work: Promise<void>) => Promise<void>
 }
 
 /** One verification as it was requested: the inputs, the key, and what the headers say. */

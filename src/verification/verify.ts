@@ -101,7 +101,8 @@ async function recordOutcome<T>(
   await endAfter(request.trace?.startStep('commit'), deps.audit.record([entry], stored))
   // The person may have been erased while the source was asked: only now the number is known.
   if (stored && subject) await deps.store.erasure.eraseLate(subject)
-  await keepForReuse(verification, decision)
+  const keeping = keepForReuse(verification, decision)
+  await (request.place ? request.place.spare(keeping) : keeping)
 }
 
 /** A wrong guess counts; any other outcome takes the reservation back. */
