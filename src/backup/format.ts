@@ -7,16 +7,16 @@ import type { DataTable } from '../store/data-tables.ts'
 /**
  * A backup is gzipped text with one JSON value a line, the same for both databases:
  *
- *   {"format":"tabbat-backup","version":2,"schema":2,"root_fingerprint":"…","created_at":"…"}
+ *   {"format":"tabbat-backup","version":3,"schema":1,"root_fingerprint":"…","created_at":"…"}
  *   {"table":"api_keys","columns":["id","mode",…]}
  *   ["k3J…","live",{"base64":"…"},null,…]
  *   {"end":true,"counts":{"api_keys":1,…},"mac":"…"}
  *
  * The MAC (HMAC-SHA-256) covers every byte before it: all lines, their order, and the last line up to `,"mac"`. Its key is
- * derived from the root key that the header names. Version 1 had a plain hash, which anyone could compute again.
+ * derived from the root key that the header names. Versions 1 and 2 were never released.
  */
 export const FORMAT = 'tabbat-backup'
-export const FORMAT_VERSION = 2
+export const FORMAT_VERSION = 3
 
 export type Header = {
   readonly format: typeof FORMAT

@@ -84,7 +84,7 @@ function toHeader(line: Line): Header {
     throw new Damaged()
   if (Number(header.version) < FORMAT_VERSION)
     throw new UserError(
-      `The backup was made by an older Tabbat (format ${Number(header.version)}), which did not protect backups from changes. Make a new one with this version. Nothing was changed.`,
+      'The backup was made by a Tabbat before 0.3.0, which no release can read: make a new one with this version. Nothing was changed.',
     )
   if (!(Number(header.version) <= FORMAT_VERSION && Number(header.schema) <= SCHEMA_VERSION))
     throw new UserError(

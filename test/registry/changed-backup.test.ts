@@ -73,7 +73,7 @@ const tamper = (lines: string[]) =>
   changeFirst('api_keys', 'revoked_at', () => null)(changeFirst('accounts', 'role', () => 'owner')(lines))
 
 const REFUSED =
-  /error: .*(was changed after it was written|made by an older Tabbat).*Nothing was changed\.\n$/
+  /error: .*(was changed after it was written|made by a Tabbat before).*Nothing was changed\.\n$/
 
 describe('a viewer made an owner and a revoked key made valid', () => {
   it.each(Object.entries(FORGERIES))(
