@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { VERSION } from '../src/version.ts'
+
+const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
+
+it.each([
+  ['packages/client/package.json', (text: { version: string }) => text.version],
+  ['openapi.json', (text: { info: { version: string } }) => text.info.version],
+  ['docs/admin-openapi.json', (text: { info: { version: string } }) => text.info.version],
+  ['package-lock.json', (text: { version: string }) => text.version],
+])('%s names the version of package.json', (path, find) => expect(find(readJson(path))).toBe(VERSION))
+
+it('the newest entry of the change log is about this version', () => {
+  const [, newest] = /^## \[(.+?)\]/m.exec(readFileSync('CHANGELOG.md', 'utf8')) ?? []
+  expect(newest).toBe(VERSION)
+})
