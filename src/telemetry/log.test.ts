@@ -52,7 +52,7 @@ it('leaves out lines below its level', () => {
 
 it('goes on when the reader of the log has closed the pipe', async () => {
   const script = `
-    import { createLog } from './log.ts'
+    import { createLog } from './src/telemetry/log.ts'
     const log = createLog('info')
     for (let count = 0; count < 5; count++) {
       log.event('info', 'x'.repeat(100_000))
