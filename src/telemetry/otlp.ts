@@ -7,9 +7,13 @@ import {
   type PushMetricExporter,
 } from '@opentelemetry/sdk-metrics'
 import {
+  AlwaysOffSampler,
   AlwaysOnSampler,
   BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
   type SpanExporter,
+  TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { createExportReport } from './export-report.ts'
@@ -17,7 +21,6 @@ import type { Log } from './log.ts'
 import type { Metric } from './metric.ts'
 import { createMetricProducer } from './otlp-metrics.ts'
 import { createTracing } from './otlp-tracing.ts'
-import { createSampler, type SamplerName } from './sampler.ts'
 import type { Tracing } from './tracing.ts'
 
 type OtlpOptions = {
@@ -144,4 +147,18 @@ function openMetrics(
     metricProducers: [createMetricProducer(resource, options.version, collect)],
   })
   return new MeterProvider({ resource, readers: [reader] })
+}
+
+/** The values of OTEL_TRACES_SAMPLER. */
+type SamplerName = `${'' | 'parentbased_'}${'always_on' | 'always_off' | 'traceidratio'}`
+
+/** Decides which traces are recorded. With `parentbased_`, the decision of the caller holds if there is one. */
+function createSampler(name: SamplerName, ratio: number): Sampler {
+  const root = createRootSampler(name.replace('parentbased_', ''), ratio)
+  return name.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
+}
+
+function createRootSampler(name: string, ratio: number): Sampler {
+  if (name === 'always_off') return new AlwaysOffSampler()
+  return name === 'always_on' ? new AlwaysOnSampler() : new TraceIdRatioBasedSampler(ratio)
 }

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
+import { setImmediate } from 'node:timers/promises'
 import { getHeapSpaceStatistics } from 'node:v8'
-import { watchEventLoopDelay } from './event-loop-delay.ts'
-import { createGcMetric } from './gc-metric.ts'
-import { type Metric, toCounter, toGauge, toSample } from './metric.ts'
+import { type Metric, toCounter, toGauge, toHistogramSamples, toLabelText, toSample } from './metric.ts'
 
 /**
  * CPU, memory, event loop and garbage collection of this process, under the names that prom-client has made common,
@@ -125,4 +125,72 @@ function readVersion(): Metric {
   return toGauge('nodejs_version_info', 'Node.js version info.', [
     toSample({ version: process.version, major, minor, patch }, 1),
   ])
+}
+
+/** Starts to watch the event loop. The result reads what was measured since it was called last. */
+function watchEventLoopDelay(): () => Promise<Metric[]> {
+  const histogram = monitorEventLoopDelay()
+  histogram.enable()
+  return async () => {
+    const startedAt = performance.now()
+    await setImmediate()
+    const lag = (performance.now() - startedAt) / 1000
+    const seconds = (nanoseconds: number) => (histogram.count === 0 ? 0 : nanoseconds / 1e9)
+    const gauge = (part: string, help: string, nanoseconds: number) =>
+      toGauge(
+        `nodejs_eventloop_lag_${part}_seconds`,
+        `The ${help} of the recorded event loop delays.`,
+        seconds(nanoseconds),
+      )
+    const metrics = [
+      toGauge('nodejs_eventloop_lag_seconds', 'Lag of event loop in seconds.', lag),
+      gauge('min', 'minimum', histogram.min),
+      gauge('max', 'maximum', histogram.max),
+      gauge('mean', 'mean', histogram.mean),
+      gauge('stddev', 'standard deviation', histogram.stddev),
+      gauge('p50', '50th percentile', histogram.percentile(50)),
+      gauge('p90', '90th percentile', histogram.percentile(90)),
+      gauge('p99', '99th percentile', histogram.percentile(99)),
+    ]
+    histogram.reset()
+    return metrics
+  }
+}
+
+const BOUNDS_S = [0.001, 0.01, 0.1, 1, 2, 5]
+
+/** Missing in the types of Node.js. */
+type GcEntry = { readonly duration: number; readonly detail: { readonly kind: number } }
+
+const KINDS = new Map<number, string>([
+  [constants.NODE_PERFORMANCE_GC_MAJOR, 'major'],
+  [constants.NODE_PERFORMANCE_GC_MINOR, 'minor'],
+  [constants.NODE_PERFORMANCE_GC_INCREMENTAL, 'incremental'],
+  [constants.NODE_PERFORMANCE_GC_WEAKCB, 'weakcb'],
+])
+
+/** Starts to watch the garbage collector. */
+function createGcMetric(): () => Metric {
+  const byKind = new Map<string, { readonly counts: number[]; sum: number; count: number }>()
+  const observer = new PerformanceObserver((list) => {
+    for (const { detail, duration } of list.getEntries() as unknown as GcEntry[]) {
+      const kind = KINDS.get(detail.kind) ?? 'other'
+      const figures = byKind.get(kind) ?? { counts: BOUNDS_S.map(() => 0), sum: 0, count: 0 }
+      byKind.set(kind, figures)
+      const seconds = duration / 1000
+      const bucket = BOUNDS_S.findIndex((bound) => seconds <= bound)
+      if (bucket !== -1) figures.counts[bucket] = (figures.counts[bucket] ?? 0) + 1
+      figures.sum += seconds
+      figures.count += 1
+    }
+  })
+  observer.observe({ entryTypes: ['gc'] })
+  return () => ({
+    name: 'nodejs_gc_duration_seconds',
+    help: 'Garbage collection duration by kind, one of major, minor, incremental or weakcb.',
+    type: 'histogram',
+    samples: [...byKind].flatMap(([kind, figures]) =>
+      toHistogramSamples(toLabelText({ kind }), { bounds: BOUNDS_S, ...figures }),
+    ),
+  })
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createPrintRequest, type RequestLine } from './request-line.ts'
+import { createPrintRequest, type RequestLine } from './log.ts'
 
 const FIRST: RequestLine = {
   requestId: 'req_1',
