@@ -1,14 +1,17 @@
+import { steadyNow } from '../../contract/time.ts'
 import { toBlindIndexText } from '../../crypto/blind-index.ts'
 import { AppError } from '../../errors.ts'
+import type { Caller } from '../../keys/caller.ts'
 import type { IdType } from '../id-type.ts'
-import type { IdempotencyClaim } from '../idempotency.ts'
+import type { IdempotencyClaim, StoredResponse } from '../idempotency.ts'
 import { replay, toKeyUse, type VerificationResponse } from '../replay.ts'
 import { createVerification, toQueued, type Verification } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import type { VerificationRequest } from '../verification-request.ts'
 import { enqueue, refuseBeyondLimits, toQueueError } from './enqueue.ts'
 import { toCodeResponse, toPendingHeaders, toRetryHeaders } from './pending-response.ts'
-import { waitForAnswer } from './wait-for-answer.ts'
+import type { QueueDeps } from './queue-deps.ts'
+import { openAnswer } from './sealed-question.ts'
 
 type LaterOptions = {
   /** How long the caller waits for the answer before it is told `pending`. */
@@ -79,5 +82,22 @@ async function add<T>(
   } catch (error) {
     if (claim) await deps.idempotency.release(claim, error).catch(() => {})
     throw deps.audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
+  }
+}
+
+/** The answer, if the verification is answered before `until` (monotonic). */
+async function waitForAnswer(
+  { table, keyring, signals }: QueueDeps,
+  { lineage }: Pick<Caller, 'lineage'>,
+  reference: string,
+  until: number,
+): Promise<StoredResponse | undefined> {
+  for (;;) {
+    const leftMs = until - performance.now()
+    if (leftMs <= 0) return undefined
+    const isStopping = await signals.waitForEnd(reference, leftMs)
+    const found = await table.find(reference, lineage, steadyNow())
+    if (found?.answer) return openAnswer(keyring, reference, found.answer)
+    if (isStopping || found?.state !== 'pending') return undefined
   }
 }

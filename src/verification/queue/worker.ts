@@ -2,10 +2,10 @@ import type { Mode } from '../../contract/scope.ts'
 import { MINUTE_MS, steadyNow } from '../../contract/time.ts'
 import type { Heads } from '../../ledger/queue-heads.ts'
 import type { Claimed, Lane, QueueClass } from '../../ledger/queue-rows.ts'
+import type { SourceAttempt } from '../../sources/search.ts'
+import type { Sources } from '../../sources/source-chain.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import { attempt } from './attempt.ts'
-import { createAvailability } from './availability.ts'
-import { startLoop } from './loop.ts'
 import { createTurns } from './turns.ts'
 
 /** Works on the queue. Each process has one worker; together they work on one queue. */
@@ -134,3 +134,85 @@ export function startQueueWorker(
 
 const countDueKeys = ({ heads, elsewhere }: Heads) =>
   new Set([...heads, ...elsewhere].filter(({ dueMs }) => dueMs <= 0).map(({ lineage }) => lineage)).size
+
+/** How long a source that reached its spend cap is taken to be at it. */
+const CAPPED_MS = MINUTE_MS
+
+/** Which classes of verifications can be answered now: no attempt is made that no source could answer. */
+type Availability = {
+  /** How many attempts may begin now: 0 while no source may be called, 1 to probe one that was down. */
+  readonly most: (wanted: Pick<QueueClass, 'mode' | 'operation'>) => number
+  /** Learns from an attempt which sources are at their spend caps. */
+  readonly learn: (sourceAttempts: readonly SourceAttempt[]) => void
+}
+
+function createAvailability(sources: Sources, now: () => number = () => performance.now()): Availability {
+  const cappedUntil = new Map<string, number>()
+  return {
+    most: ({ mode, operation }) => {
+      const chain = sources[mode][operation === 'verify_nin' ? 'nin' : 'bvn']
+      const guards = chain.flatMap(({ guard }) => guard ?? [])
+      // Sources inside this process are always available.
+      if (guards.length === 0) return Number.POSITIVE_INFINITY
+      const callable = guards.filter(
+        (guard) => guard.isAvailable() && (cappedUntil.get(guard.name) ?? 0) <= now(),
+      )
+      if (callable.length === 0) return 0
+      return callable.some((guard) => guard.read().state === 'closed') ? Number.POSITIVE_INFINITY : 1
+    },
+    learn: (sourceAttempts) => {
+      for (const { name, result } of sourceAttempts)
+        if (result === 'spend_cap') cappedUntil.set(name, now() + CAPPED_MS)
+        else if (result === 'found' || result === 'not_found') cappedUntil.delete(name)
+    },
+  }
+}
+
+type Loop = {
+  /** Runs a round soon. */
+  readonly wake: () => void
+  readonly close: () => Promise<void>
+}
+
+/** Between two rounds, also when there is much to do: rounds that are woken often are run together. */
+const LEAST_PAUSE_MS = 5
+const AFTER_FAILURE_MS = 1000
+
+/** Runs rounds one after another. Each returns the time until the next, unless it is woken sooner. */
+function startLoop(round: (wake: () => void) => Promise<number>, onFailure: (error: unknown) => void): Loop {
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
+  let isWoken = false
+  let isClosed = false
+
+  const schedule = (ms: number) => {
+    if (isClosed) return
+    clearTimeout(timer)
+    timer = setTimeout(run, Math.max(ms, LEAST_PAUSE_MS)).unref()
+  }
+  const wake = () => {
+    if (running) isWoken = true
+    else schedule(0)
+  }
+  const run = () => {
+    isWoken = false
+    running = round(wake)
+      .catch((error) => {
+        onFailure(error)
+        return AFTER_FAILURE_MS
+      })
+      .then((ms) => {
+        running = undefined
+        schedule(isWoken ? 0 : ms)
+      })
+  }
+  schedule(0)
+  return {
+    wake,
+    close: async () => {
+      isClosed = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}
