@@ -8,7 +8,7 @@ import type { EndedQueued } from '../ledger/queue-erasure.ts'
 import type { Erased } from '../store/erase-rows.ts'
 import type { SealedStore } from '../store/sealed-store.ts'
 import type { Tombstone } from '../store/tombstone-table.ts'
-import { createErasureId } from './erasure-id.ts'
+import { createReference } from '../verification/reference.ts'
 import { toErasureFolder } from './erasures-file.ts'
 import { addErasure } from './keep-erasures-file.ts'
 import { findUnnamed } from './unnamed-answers.ts'
@@ -99,3 +99,6 @@ export function toErasureDetail(kind: string, found: Erased, reason: string | un
   const what = isAnything(found) ? `${kind}: ${listErased(found)}` : kind
   return reason === undefined ? what : `${what}; reason: ${reason}`
 }
+
+/** Like a reference: it sorts by time, and cannot be guessed. */
+const createErasureId = () => createReference().replace('ver_', 'era_')
