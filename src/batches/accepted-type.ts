@@ -1,3 +1,6 @@
+import type { BatchView } from '../contract/batch.ts'
+import type { RowRefusal } from './batch-row.ts'
+
 /** The formats of results. The first is the default. */
 const RESULT_TYPES = ['application/x-ndjson', 'text/csv'] as const
 export type ResultType = (typeof RESULT_TYPES)[number]
@@ -27,4 +30,20 @@ function toQuality(ranges: readonly Range[], type: ResultType): number {
     if (range) return range.quality
   }
   return 0
+}
+
+/** The response to a new batch, in pieces: there may be a refusal for every row. */
+export async function* toAcceptedBody(
+  view: BatchView,
+  refusals: AsyncIterable<readonly RowRefusal[]>,
+): AsyncGenerator<string> {
+  const body = { success: true, message: 'Batch accepted', data: { ...view, refusals: [] } }
+  const text = JSON.stringify(body)
+  const end = ']}}'
+  let before = text.slice(0, -end.length)
+  for await (const page of refusals) {
+    yield before + page.map((refusal) => JSON.stringify(refusal)).join(',')
+    before = ','
+  }
+  yield (before === ',' ? '' : before) + end
 }

@@ -1,7 +1,7 @@
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
+import type { Batch } from '../ledger/batch.ts'
 import { toLifeMs } from '../verification/queue/enqueue.ts'
 import type { BatchDeps } from './batch-deps.ts'
-import { cancelQueued } from './cancel-queued.ts'
 
 /** Moves the rows of batches to the queue of verifications. On each node; the nodes take turns. */
 type BatchFeeder = {
@@ -52,5 +52,30 @@ export function startBatchFeeder(deps: BatchDeps): BatchFeeder {
       clearInterval(timer)
       await running
     },
+  }
+}
+
+const ROWS_AT_ONCE = 100
+
+/** Cancels the rows of a batch that are in the queue and have not begun, each with its audit row. */
+async function cancelQueued({ queue, audit }: BatchDeps, { id, lineage }: Batch): Promise<void> {
+  const { table, settings, signals } = queue
+  for (;;) {
+    const rows = await table.listWaiting(id, ROWS_AT_ONCE, steadyNow())
+    const cancelled = rows.map(async ({ reference, keyId, mode, operation, subject }) => {
+      const about = { request_reference: reference, key_id: keyId, mode, operation }
+      const entry = {
+        ...about,
+        subject: Buffer.from(subject).toString('hex'),
+        phase: 'outcome',
+        outcome: 'cancelled',
+      }
+      const change = { kind: 'cancel', reference, lineage, keepMs: settings.keepMs } as const
+      const refusal = await audit.recordChange(change, [entry])
+      if (!refusal) signals.end(reference, 'cancelled')
+      return refusal
+    })
+    // What was refused has begun or ended meanwhile, and is not listed again.
+    if ((await Promise.all(cancelled)).every((refusal) => refusal !== undefined)) return
   }
 }

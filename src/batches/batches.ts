@@ -1,8 +1,12 @@
+import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import type { BatchView } from '../contract/batch.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Batch } from '../ledger/batch.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { QueueDeps } from '../verification/queue/queue-deps.ts'
 import type { ResultType } from './accepted-type.ts'
 import type { BatchDeps } from './batch-deps.ts'
 import { startBatchFeeder } from './batch-feeder.ts'
@@ -13,6 +17,7 @@ import { toBatchView } from './batch-view.ts'
 import type { IncomingBatch } from './incoming-batch.ts'
 import { type ReceivedBatch, receiveBatch } from './receive-batch.ts'
 import { openRowLabel } from './seal-label.ts'
+import type { BatchSettings } from './settings.ts'
 
 /** The key or the account that acts, for the audit log. */
 type Actor = Pick<AuditEntry, 'key_id' | 'mode' | 'detail'>
@@ -45,7 +50,30 @@ const MOST_RECEIVED_AT_ONCE = 4
 /** Of one key, so that its slow bodies do not keep out other keys. */
 const MOST_OF_A_KEY = 2
 
-export function openBatches(deps: BatchDeps): Batches {
+type Deps = {
+  readonly store: Store
+  readonly audit: AuditLog
+  readonly queue: QueueDeps
+  readonly log: Log
+}
+
+/** Batches, with the feeder that moves their rows to the queue. */
+export const openBatches = (
+  config: BatchSettings & Pick<BatchDeps, 'purposes'>,
+  { store, audit, queue, log }: Deps,
+): Batches =>
+  createBatches({
+    table: store.batches,
+    audit,
+    queue,
+    subjectKey: queue.keyring.subject,
+    rowsPerMinute: config.batchRate,
+    mostBatches: config.batchesPerKey,
+    purposes: config.purposes,
+    onFailure: log.failure,
+  })
+
+function createBatches(deps: BatchDeps): Batches {
   const { table, audit, queue, rowsPerMinute } = deps
   const { keepMs } = queue.settings
   const feeder = startBatchFeeder(deps)

@@ -1,4 +1,4 @@
-import { toAcceptedBody } from '../batches/accepted-body.ts'
+import { toAcceptedBody } from '../batches/accepted-type.ts'
 import { BATCH_TYPES, type BatchFormat } from '../batches/read-rows.ts'
 import { BatchRowRequest, NewBatchResponse } from '../contract/batch.ts'
 import { AppError } from '../errors.ts'

@@ -1,7 +1,7 @@
 import { loadNodeName } from '../audit/chain-claim.ts'
 import { openAudit } from '../audit/open-audit.ts'
 import { keepRevocationsFile } from '../backup/keep-revocations.ts'
-import { startBatches } from '../batches/open-batches.ts'
+import { openBatches } from '../batches/batches.ts'
 import { openRefreshedCatalogue } from '../catalogue/refresh.ts'
 import type { Config } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
@@ -16,7 +16,6 @@ import { openRequests } from '../requests/open-requests.ts'
 import { startCleanup } from '../server/cleanup.ts'
 import { createFatalStop, type FatalStop } from '../server/fatal-stop.ts'
 import { openTelemetry } from '../server/open-telemetry.ts'
-import { createRetention } from '../server/retention.ts'
 import { openSourceChain } from '../sources/source-chain.ts'
 import { createLatencies } from '../statistics/latencies.ts'
 import { createSourceCalls } from '../statistics/source-calls.ts'
@@ -27,6 +26,7 @@ import { openQueue, startQueue, toCleanup } from '../verification/queue/open-que
 import { createReuse } from '../verification/reuse.ts'
 import { createSingleFlight } from '../verification/single-flight.ts'
 import { openWebhooks } from '../webhooks/webhooks.ts'
+import { createRetention } from './cleanup.ts'
 
 export async function createContext(
   config: Config,
@@ -62,7 +62,7 @@ export async function createContext(
   const described = { ...measured, ...requestLog, store, log, workerNumber, node: self.node }
   const telemetry = await openTelemetry(config, described)
   const rateLimit = openRateLimit(config, store, nodes)
-  const batches = startBatches(config, { store, audit, queue, log })
+  const batches = openBatches(config, { store, audit, queue, log })
   const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
   const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
   const cleanupConfig = { ...config, keyring, workerNumber, recent }

@@ -9,10 +9,8 @@ import type { Tracing } from '../telemetry/tracing.ts'
 import { createQueueMetrics } from '../verification/queue/queue-metrics.ts'
 import { VERSION } from '../version.ts'
 import { createEndpointMetrics } from '../webhooks/webhook-metrics.ts'
-import { createDiskMetrics } from './disk-metrics.ts'
 import { createMetrics, type MetricsOptions } from './metrics.ts'
-import { createSizeMetrics } from './size-metrics.ts'
-import { createStoreMetrics } from './store-metrics.ts'
+import { createDiskMetrics, createSizeMetrics, createStoreMetrics } from './store-metrics.ts'
 
 type TelemetryDeps = Omit<MetricsOptions, 'readers' | 'mostKeys'> & {
   readonly store: Store

@@ -9,8 +9,7 @@ import { createContext } from '../server/create-context.ts'
 import { watchClock } from '../telemetry/clock-watch.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
 import { toBanner } from './banner.ts'
-import { onReloadSignal } from './reload-signal.ts'
-import { stopOnSignal } from './stop-on-signal.ts'
+import { onReloadSignal, stopOnSignal } from './signals.ts'
 import { say } from './terminal.ts'
 
 /** How long streams of the console may go on after the listeners have closed. A stalled client must not delay shutdown. */

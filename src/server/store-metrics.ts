@@ -1,6 +1,8 @@
+import { statfs } from 'node:fs/promises'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
+import { readTableSizes, type TableSizes } from '../database/table-sizes.ts'
 import type { Store } from '../store/store.ts'
-import { type Metric, toGauge } from '../telemetry/metric.ts'
+import { type Metric, toGauge, toSample } from '../telemetry/metric.ts'
 
 /**
  * Facts that the store knows, read at most once a minute. While the store is unavailable, the last ones are repeated. What was never
@@ -52,3 +54,52 @@ const toTime = (text: string | undefined) => (text === undefined ? undefined : D
 /** Nothing when there is no such time. */
 const toTimestamp = (name: string, help: string, at: number | undefined): Metric[] =>
   at === undefined ? [] : [toGauge(name, help, at / 1000)]
+
+/** The disks of the data folder and of the checkpoints. The disk of PostgreSQL cannot be seen from here. */
+export function createDiskMetrics(folders: Readonly<Record<string, string>>): () => Promise<Metric[]> {
+  return async () => {
+    const disks = await Promise.all(
+      Object.entries(folders).map(async ([folder, path]) => {
+        const disk = await statfs(path).catch(() => undefined)
+        return disk ? [{ folder, free: disk.bavail * disk.bsize, size: disk.blocks * disk.bsize }] : []
+      }),
+    )
+    const samples = disks.flat()
+    return [
+      toGauge(
+        'tabbat_disk_free_bytes',
+        'Space that is free on the disk of a folder.',
+        samples.map(({ folder, free }) => toSample({ folder }, free)),
+      ),
+      toGauge(
+        'tabbat_disk_size_bytes',
+        'Size of the disk of a folder.',
+        samples.map(({ folder, size }) => toSample({ folder }, size)),
+      ),
+    ]
+  }
+}
+
+/** Read at most once a minute. While the store is unavailable, the last figures are repeated. */
+export function createSizeMetrics({
+  database,
+  file,
+}: Pick<Store, 'database' | 'file'>): () => Promise<Metric[]> {
+  let sizes: TableSizes | undefined
+  let readAt = Number.NEGATIVE_INFINITY
+  return async () => {
+    if (performance.now() - readAt > MINUTE_MS) {
+      readAt = performance.now()
+      sizes = await readTableSizes(database, file).catch(() => sizes)
+    }
+    if (!sizes) return []
+    const total = toGauge(
+      'tabbat_database_size_bytes',
+      'Size of the database on disk, with indexes.',
+      sizes.total,
+    )
+    if (sizes.tables.length === 0) return [total]
+    const samples = sizes.tables.map(({ table, bytes }) => toSample({ table }, bytes))
+    return [total, toGauge('tabbat_table_size_bytes', 'Size of a table on disk, with indexes.', samples)]
+  }
+}

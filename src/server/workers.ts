@@ -5,7 +5,7 @@ import { relayLeases } from '../keys/worker-leases.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { relayMetrics } from '../telemetry/worker-metrics.ts'
-import { onReloadSignal } from './reload-signal.ts'
+import { onReloadSignal } from './signals.ts'
 
 /** The message of a worker that has started. */
 const STARTED = 'started'
@@ -103,7 +103,7 @@ export function runWorkers(config: Config): void {
   start(1)
 }
 
-/** Until when workers that get this signal now still accept requests: see stop-on-signal.ts. */
+/** Until when workers that get this signal now still accept requests: see signals.ts. */
 const toDelayEnd = ({ shutdownDelay }: Config, signal: NodeJS.Signals) =>
   signal === 'SIGTERM' && shutdownDelay !== 'off' ? performance.now() + shutdownDelay : 0
 

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import type { Config } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
 import { failWith } from './terminal.ts'
 
@@ -39,4 +40,12 @@ export function stopOnSignal(context: Context, stopAll: () => Promise<void>): vo
     else startDraining()
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+}
+
+/**
+ * Calls `reload` on SIGHUP, if there is a log file or a certificate to be read again. Without them the signal ends the
+ * process, as a terminal that closes expects.
+ */
+export function onReloadSignal({ logFile, tlsCert }: Config, reload: () => void): void {
+  if (logFile !== undefined || tlsCert !== undefined) process.on('SIGHUP', reload)
 }
