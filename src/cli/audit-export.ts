@@ -1,20 +1,33 @@
-import { createWriteStream } from 'node:fs'
+import { createReadStream, createWriteStream, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
 import type { WholeLog } from '../audit/archive/whole-log.ts'
+import { checkProof, type ProofResult } from '../audit/check-proof.ts'
 import { exportRows } from '../audit/export.ts'
 import { EXTRACT_FORMATS, type ExtractFormat } from '../audit/extract-record.ts'
+import { toVisible } from '../audit/fault-text.ts'
 import { type GivenFilter, toAuditFilter, toShownFilter } from '../audit/given-filter.ts'
+import { prove } from '../audit/prove.ts'
+import { type ExtractResult, verifyExtract } from '../audit/verify-extract.ts'
 import { writeExtract } from '../audit/write-extract.ts'
 import { readPersonNumber } from '../contract/virtual-nin.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
 import { readKeyNames } from '../keys/key-names.ts'
-import { say } from '../server/terminal.ts'
-import { ARCHIVE_NOTE, ARCHIVE_OPTION, warnAboutArchives, withWholeLog } from './archive-option.ts'
-import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
+import { say, strong } from '../server/terminal.ts'
+import {
+  ARCHIVE_NOTE,
+  ARCHIVE_OPTION,
+  findPublicKey,
+  readInputFile,
+  readReference,
+  toSigner,
+  warnAboutArchives,
+  withWholeLog,
+} from './audit-options.ts'
+import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { requireOutput, toWriteError } from './output-path.ts'
 import { readSecret } from './prompt.ts'
@@ -22,7 +35,7 @@ import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
 type FilterOptions = Omit<GivenFilter, 'person' | 'consent_reference'> & { consent?: string; person?: Kind }
 type Extraction = { format?: ExtractFormat | undefined; rows?: true | undefined }
-type Options = FilterOptions & Extraction & { archive?: string[]; out?: string; force?: true }
+type ExportOptions = FilterOptions & Extraction & { archive?: string[]; out?: string; force?: true }
 
 export function addAuditExportCommand(audit: Command): void {
   const command = audit
@@ -60,7 +73,7 @@ export function addAuditExportCommand(audit: Command): void {
   })
 }
 
-async function runExport(options: Options): Promise<void> {
+async function runExport(options: ExportOptions): Promise<void> {
   const { archive, out, force, format, rows, person, consent, ...others } = options
   if (out !== undefined) requireOutput(out, force)
   if (others.phase !== undefined && !rows) throw new UserError('--phase needs --rows.')
@@ -133,3 +146,169 @@ async function writeToOutput(input: Readable): Promise<void> {
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
   })
 }
+
+type VerifyExtractOptions = { publicKey?: string; json?: true }
+
+export function addVerifyExtractCommand(audit: Command): void {
+  const command = audit
+    .command('verify-extract')
+    .description('check an extract of the audit log, offline')
+    .argument('<file>', 'file that "tabbat audit export" wrote with a filter or --format')
+    .option('--public-key <file>', 'public key of the log (default: the key of the database)')
+    .option('--json', 'print a JSON object')
+    .action(runVerifyExtract)
+  addHelp(command, {
+    details:
+      'With --public-key, no database is opened. It finds every change of the file: a row that was changed, added, removed or moved. It cannot show that the log had no other rows that fit the filter: that is the word of the server that signed the file. docs/audit-format.md describes the format.',
+    usesDatabase: true,
+    exitCodes: { 0: 'the extract is good', 1: 'the extract is not good, or it could not be checked' },
+    examples: {
+      'audit verify-extract extract.csv --public-key key.pem': 'check an extract without a database',
+      'audit verify-extract extract.ndjson --json': 'check it with the key of the database',
+    },
+  })
+}
+
+async function runVerifyExtract(
+  file: string,
+  { publicKey: path, json }: VerifyExtractOptions,
+): Promise<void> {
+  const { publicKey, database } = await findPublicKey(path)
+  const result = await verifyExtract(createReadStream(file), publicKey).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw error.syscall === undefined ? error : new UserError(`${file} cannot be read.`)
+    },
+  )
+  if (!result.sound) process.exitCode = 1
+  if (json) return say(JSON.stringify({ ...result, ...(database && { database }) }))
+  if (!result.sound) return say(strong(toFaultText(result)))
+  say(strong('The extract is good: it is as it was signed.'))
+  for (const line of toLines(result)) say(line)
+}
+
+const toFaultText = ({ line, reason }: Extract<ExtractResult, { sound: false }>) =>
+  `The extract is NOT good: ${line === null ? '' : `line ${line}, `}${reason}.`
+
+function toLines({ about, rows, unproved, checkpoints }: Extract<ExtractResult, { sound: true }>): string[] {
+  const filter = Object.entries(about.filter).map(([name, value]) => `${name} = ${value}`)
+  return [
+    `Made at ${about.made_at}: ${about.view === 'rows' ? 'rows' : 'all rows of the verifications'} that fit the filter.`,
+    `Filter: ${filter.join(', ') || 'none'}.`,
+    `Rows: ${rows}. Proved by ${checkpoints} signed checkpoints: ${rows - unproved}.`,
+    ...(unproved > 0
+      ? [`Covered by the signature of the file only: ${unproved}. No checkpoint covers them.`]
+      : []),
+    ...(about.archives > 0 ? [`Not in the extract: the rows of ${about.archives} archives of the log.`] : []),
+    'Not shown by this check: that the log had no other rows that fit. The owner of the key has signed that these were all.',
+  ].map(toVisible)
+}
+
+export function addAuditProofCommands(audit: Command): void {
+  addPublicKeyCommand(audit)
+  addProveCommand(audit)
+  addCheckProofCommand(audit)
+}
+
+function addPublicKeyCommand(audit: Command): void {
+  const command = audit
+    .command('public-key')
+    .description('print the public key that checks checkpoints and proofs (PEM)')
+    .action(() => withStore(async ({ keyring }) => say(toSigner(keyring).publicKey.trimEnd())))
+  addHelp(command, {
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'audit public-key': 'print the key',
+      'audit public-key > key.pem': 'write it to a file, to give to others',
+    },
+  })
+}
+
+function addProveCommand(audit: Command): void {
+  const command = audit
+    .command('prove')
+    .description('write a proof that the outcome of a verification is in the audit log')
+    .argument('<reference>', 'its request_reference', readReference)
+    .option(...ARCHIVE_OPTION)
+    .option('--out <file>', 'file to write (default: standard output)')
+    .action(runProve)
+  addHelp(command, {
+    details: `Anyone with the proof and the public key can check it without this server: tabbat audit check-proof FILE. The proof names no person: the number is in it as a keyed hash. That it was made is recorded in the audit log. docs/audit-format.md describes the format.\n\n${ARCHIVE_NOTE}`,
+    usesDatabase: true,
+    settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR'],
+    exitCodes: EXIT_CODES,
+    examples: {
+      'audit prove ver_01k8s2m4q0v6x8z2b4d6f8h0j2k4m6n8p0r2': 'print the proof',
+      'audit prove ver_01k8s2m4q0v6x8z2b4d6f8h0j2k4m6n8p0r2 --out proof.json': 'write it to a file',
+    },
+  })
+}
+
+function addCheckProofCommand(audit: Command): void {
+  const command = audit
+    .command('check-proof')
+    .description('check a proof, offline')
+    .argument('<file>', 'file that "tabbat audit prove" wrote')
+    .option('--public-key <file>', 'public key of the log (default: the key of the database)')
+    .option('--json', 'print a JSON object')
+    .action(runCheckProof)
+  addHelp(command, {
+    details: 'With --public-key, no database is opened.',
+    usesDatabase: true,
+    exitCodes: { 0: 'the proof is good', 1: 'the proof is not good, or it could not be checked' },
+    examples: {
+      'audit check-proof proof.json --public-key key.pem': 'check a proof without a database',
+      'audit check-proof proof.json --json': 'check it with the key of the database',
+    },
+  })
+}
+
+function runProve(reference: string, { archive, out }: { archive?: string[]; out?: string }): Promise<void> {
+  if (out !== undefined) requireOutput(out, true)
+  return withCommandContext(async (context) => {
+    const { signer, config, audit } = context
+    const checkpointDir = config.checkpointDir ?? config.dataDir
+    const text = await withWholeLog(context, archive, ({ store, archived }) =>
+      prove({ store, archived, signer, checkpointDir }, reference),
+    )
+    await audit.record([{ phase: 'audit_proved', outcome: 'ok', detail: `reference ${reference}` }])
+    if (out === undefined) return void process.stdout.write(text)
+    try {
+      writeFileSync(out, text)
+    } catch (error) {
+      throw toWriteError(out, error)
+    }
+    say(`The proof is in ${out}.`)
+  }, EXISTING)
+}
+
+type CheckOptions = { publicKey?: string; json?: true }
+
+async function runCheckProof(file: string, options: CheckOptions): Promise<void> {
+  const bytes = readInputFile(file)
+  const { publicKey, database } = await findPublicKey(options.publicKey)
+  const result = checkProof(bytes, publicKey)
+  if (!result.sound) process.exitCode = 1
+  if (options.json) return say(JSON.stringify({ ...result, ...(database && { database }) }))
+  if (!result.sound) return say(strong(`The proof is NOT good: ${result.reason}.`))
+  say(strong('The proof is good.'))
+  for (const line of toProofLines(result)) say(line)
+}
+
+const toProofLines = ({ row, released, signedAt }: Extract<ProofResult, { sound: true }>): string[] => [
+  `On ${signedAt}, the owner of the key signed that this row is in the audit log (chain ${row.chain}, row ${row.sequence}):`,
+  ...[
+    ['started', row.started_at ?? null],
+    ['time', row.time],
+    ['reference', row.request_reference],
+    ['operation', row.operation],
+    ['mode', row.mode],
+    ['outcome', row.outcome ?? `none recorded (${row.phase})`],
+    ['key id', row.key_id],
+    ['subject', row.subject],
+    ['consent', row.consent_reference],
+    ['released', released],
+  ]
+    .filter(([, value]) => value !== null)
+    .map(([name = '', value]) => `  ${name?.padEnd(10)} ${value}`),
+]
