@@ -1,13 +1,15 @@
-import { statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { type CheckedBackup, checkBackup } from '../backup/check-backup.ts'
 import { deleteOldBackups, toBackupFile } from '../backup/retention.ts'
 import { type Backup, writeBackup } from '../backup/write-backup.ts'
 import { loadConfig } from '../context/config.ts'
 import { holdsPersonNumber } from '../contract/free-text.ts'
 import { readServerFacts } from '../database/server-facts.ts'
 import { say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
-import { addBackupCheckCommand } from './backup-check.ts'
+import { openStore } from '../store/store.ts'
 import { addBackupRevocationsCommand } from './backup-revocations.ts'
 import {
   type CommandContext,
@@ -135,4 +137,95 @@ function report(
     `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}, as of ${header.created_at}.`,
   )
   for (const old of deleted ?? []) say(`Deleted: ${old}`)
+}
+
+type CheckOptions = { databaseUrl?: string; json?: true }
+
+const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
+
+function addBackupCheckCommand(backup: Command): void {
+  const command = backup
+    .command('check')
+    .description('restore a backup into a temporary database, and check all of it')
+    .argument('<file>', 'file that "tabbat backup" wrote')
+    .option('--database-url <url>', 'an empty PostgreSQL database to restore into, instead of SQLite')
+    .option('--json', 'print a JSON object')
+    // The parser gives --json to "backup", which has it too.
+    .action((file: string, _options, self: Command) => runCheck(file, self.optsWithGlobals<CheckOptions>()))
+  addHelp(command, {
+    details:
+      'It compares the number of rows of every table, opens every record and picture with the root key, and verifies the audit log. Your database is not touched. SQLite is used in a temporary folder (TMPDIR), which needs about twice the size of the data and is deleted afterwards, also after Ctrl-C. A PostgreSQL database keeps what was restored: drop it afterwards.',
+    settings: ['TABBAT_ROOT_KEY', 'TABBAT_ROOT_KEY_PREVIOUS'],
+    exitCodes: {
+      0: 'the backup is good',
+      1: 'it is not, or could not be checked',
+      130: 'interrupted by Ctrl-C',
+      143: 'interrupted by SIGTERM',
+    },
+    examples: {
+      'backup check /backups/tabbat.backup': 'check a backup',
+      'backup check --json /backups/tabbat.backup --database-url postgres://127.0.0.1/scratch':
+        'check it on PostgreSQL, for a job',
+    },
+  })
+}
+
+async function runCheck(file: string, { databaseUrl, json }: CheckOptions): Promise<void> {
+  const startedAt = performance.now()
+  const checked = await withScratchFolder((folder) => checkIn(folder, databaseUrl, file))
+  const seconds = (performance.now() - startedAt) / 1000
+  if (checked.faults.length > 0) process.exitCode = 1
+  if (json) say(toCheckJson(file, checked, seconds))
+  else reportCheck(file, checked, seconds)
+}
+
+async function checkIn(dataDir: string, databaseUrl: string | undefined, file: string) {
+  const progress = createProgress()
+  const store = await openStore({ dataDir, databaseUrl, isScratch: true })
+  try {
+    return await checkBackup(loadConfig(), store, file, progress.show)
+  } finally {
+    progress.clear()
+    await store.close()
+  }
+}
+
+/** Deletes the folder at the end, also when a signal ends the process. */
+async function withScratchFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  let folder: string | undefined
+  const clean = () => folder && rmSync(folder, { recursive: true, force: true })
+  const onSignal = (name: keyof typeof SIGNAL_EXIT_CODES) => process.exit(SIGNAL_EXIT_CODES[name])
+  process.once('exit', clean).once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  try {
+    folder = mkdtempSync(join(tmpdir(), 'tabbat-check-'))
+    return await work(folder)
+  } finally {
+    process.off('exit', clean).off('SIGINT', onSignal).off('SIGTERM', onSignal)
+    clean()
+  }
+}
+
+function toCheckJson(file: string, { header, counts, ...checked }: CheckedBackup, seconds: number): string {
+  return JSON.stringify({
+    file,
+    good: checked.faults.length === 0,
+    created_at: header.created_at,
+    rows: counts,
+    opened: checked.opened,
+    audit_rows: checked.auditRows,
+    seconds: Number(seconds.toFixed(3)),
+    faults: checked.faults,
+  })
+}
+
+function reportCheck(
+  file: string,
+  { header, opened, auditRows, faults }: CheckedBackup,
+  seconds: number,
+): void {
+  say(strong(`${file} ${faults.length === 0 ? 'is good' : 'is NOT good'}. It is of ${header.created_at}.`))
+  for (const fault of faults) say(fault)
+  say(
+    `Restored in a temporary database in ${seconds.toFixed(1)} s: ${opened} records and pictures opened, ${toCount(auditRows, 'audit row')} read.`,
+  )
 }

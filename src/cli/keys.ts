@@ -1,17 +1,29 @@
-import type { Command } from 'commander'
-import { steadyNow } from '../contract/time.ts'
+import { type Command, Option } from 'commander'
+import { MODES, type Mode, SCOPES, type Scope } from '../contract/scope.ts'
+import { steadyNow, toLagosDate } from '../contract/time.ts'
+import { UserError } from '../errors.ts'
+import { isHiddenByDefault } from '../keys/field-policy.ts'
 import { OVERLAP } from '../keys/key-options.ts'
+import { type KeyUsage, listKeyUsage, toUsageCsv } from '../keys/key-usage.ts'
 import { toKeyState, toKeyView } from '../keys/key-view.ts'
-import { revokeKey, rollKey } from '../keys/manage.ts'
+import { createKey, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
 import { KEY_OPTIONS } from '../keys/options.ts'
-import { say, sayJson, toTable } from '../server/terminal.ts'
+import { dim, print, say, sayJson, strong, toTable, warn } from '../server/terminal.ts'
 import type { Store } from '../store/store.ts'
-import { EXISTING, withCommandContext, withStore } from './command-context.ts'
+import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
+import { readFlags, toFlags } from './key-flags.ts'
 import { addChangeKeyCommand } from './keys-change.ts'
-import { addCreateKeyCommand, showNewKey, toDay } from './keys-create.ts'
-import { addKeyUsageCommand } from './keys-usage.ts'
-import { orWord, REMOVED, readClientCerts, readKeyDuration, readLifetime } from './options.ts'
+import {
+  orWord,
+  REMOVED,
+  readClientCerts,
+  readKeyDuration,
+  readLifetime,
+  readMonth,
+  readName,
+  readScopes,
+} from './options.ts'
 import { addRotateRootCommand } from './rotate-root.ts'
 
 const ID = 'id of the key, as "tabbat keys list" shows it'
@@ -88,7 +100,7 @@ function addRollCommand(keys: Command): void {
     .action((id: string, options: RollOptions) =>
       withCommandContext(async (context) => {
         const overlapMs = options.overlap ?? readKeyDuration(OVERLAP)
-        showNewKey(context, await rollKey(context, id, overlapMs, toChanges(options)), options.json)
+        showNewKey(context, await rollKey(context, id, overlapMs, toRollChanges(options)), options.json)
       }, EXISTING),
     )
   addHelp(command, {
@@ -102,7 +114,7 @@ function addRollCommand(keys: Command): void {
   })
 }
 
-const toChanges = ({ clientCert, expires }: RollOptions) => ({
+const toRollChanges = ({ clientCert, expires }: RollOptions) => ({
   ...(clientCert && { clientCerts: clientCert }),
   ...(expires !== undefined && { expiresAt: expires === REMOVED ? undefined : steadyNow() + expires }),
 })
@@ -131,3 +143,141 @@ async function list(store: Store, { json }: { json?: true }): Promise<void> {
   ])
   say(toTable([['id', 'mode', 'state', 'created', 'expires', 'scopes', 'name'], ...cells]))
 }
+
+type UsageOptions = { from?: string; to?: string; csv?: true; json?: true }
+
+function addKeyUsageCommand(keys: Command): void {
+  const command = keys
+    .command('usage')
+    .description('verifications, paid calls and cost of each key, by month')
+    .option('--from <month>', 'first month, such as 2026-01 (default: this month)', readMonth)
+    .option('--to <month>', 'last month (default: this month)', readMonth)
+    .option('--csv', 'print CSV, for a spreadsheet')
+    .option('--json', 'print a JSON array')
+    .action((options: UsageOptions) => withStore(({ store }) => showUsage(store, options)))
+  addHelp(command, {
+    details:
+      'Months are in Lagos time. The cost has the prices that were set when each call was made (TABBAT_<VENDOR>_PRICE). Verifications are counted as long as TABBAT_STATISTICS_KEEP says, paid calls for 800 days.',
+    usesDatabase: true,
+    settings: ['TABBAT_STATISTICS_KEEP'],
+    exitCodes: EXIT_CODES,
+    examples: {
+      'keys usage': 'this month',
+      'keys usage --from 2026-01 --to 2026-12 --csv > usage.csv': 'a year, for a spreadsheet',
+    },
+  })
+}
+
+async function showUsage(
+  store: Parameters<typeof listKeyUsage>[0],
+  { from, to, csv, json }: UsageOptions,
+): Promise<void> {
+  const today = toLagosDate(steadyNow()).slice(0, 'yyyy-mm'.length)
+  const months = { from: from ?? to ?? today, to: to ?? today }
+  if (months.from > months.to) throw new UserError('The first month is after the last one.')
+  const rows = await listKeyUsage(store, months)
+  if (csv) print(toUsageCsv(rows))
+  else if (json) say(JSON.stringify(rows))
+  else if (rows.length === 0) say('No key was used in this time.')
+  else say(toTable([USAGE_TITLES, ...rows.map(toUsageCells)]))
+}
+
+const USAGE_TITLES = [
+  'month',
+  'key',
+  'mode',
+  'verified',
+  'not verified',
+  'failed',
+  'paid calls',
+  'cost',
+  'name',
+]
+
+const toUsageCells = (row: KeyUsage) => [
+  row.month,
+  row.key_id,
+  row.mode,
+  String(row.verified),
+  String(row.not_verified),
+  String(row.failed),
+  String(row.paid_calls),
+  `₦${row.cost_naira.toFixed(2)}`,
+  row.name,
+]
+
+type CreateOptions = {
+  name: string
+  mode: Mode
+  scope?: Scope[]
+  expires?: number
+  reveal?: string[]
+  json?: true
+}
+
+function addCreateKeyCommand(keys: Command): void {
+  const command = keys
+    .command('create')
+    .description('create a key; it is shown once and cannot be shown again')
+    .requiredOption('--name <name>', 'what the key is for; never the name of a person', readName)
+    .addOption(
+      new Option('--mode <mode>', 'test: synthetic people; live: the configured sources')
+        .choices(MODES)
+        .makeOptionMandatory(),
+    )
+    .option(
+      '--scope <scopes>',
+      `what it may do, separated by commas: ${SCOPES.join(', ')} (default: all)`,
+      readScopes,
+    )
+    .option(
+      '--expires <time>',
+      'time until it expires, for example 12h, 90d or 1y (default: never)',
+      readLifetime,
+    )
+  for (const option of toFlags()) command.addOption(option)
+  command
+    .option('--json', 'print a JSON object')
+    .action((options: CreateOptions) => withCommandContext((context) => createFrom(context, options)))
+  addHelp(command, {
+    details: 'See docs/keys.md and, for the fields, docs/behaviour.md.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'keys create --name shop --mode test --expires 90d': 'a test key for 90 days',
+      'keys create --name web --mode live --scope kyc:nin --ip 10.0.0.0/8 --hide religion,image_url':
+        'a live key with limits',
+    },
+  })
+}
+
+async function createFrom(context: CommandContext, options: CreateOptions): Promise<void> {
+  const { name, mode, scope: scopes = [...SCOPES], expires, reveal, json } = options
+  const expiresAt = expires === undefined ? undefined : Date.now() + expires
+  showNewKey(
+    context,
+    await createKey(context, { name, mode, scopes, expiresAt, ...readFlags(options) }),
+    json,
+  )
+  const revealed = reveal?.filter(isHiddenByDefault) ?? []
+  if (revealed.length > 0) warn(`this key gets fields that are hidden by default: ${revealed.join(', ')}.`)
+  for (const word of reveal?.filter((each) => !isHiddenByDefault(each)) ?? [])
+    warn(`${word} is not hidden by default, so --reveal changes nothing for it.`)
+}
+
+function showNewKey(context: CommandContext, { text, row }: NewKey, json: true | undefined): void {
+  if (json) {
+    sayJson(context, { key: text, ...toKeyView(row) })
+    return
+  }
+  say(strong(text))
+  say(
+    dim(
+      `id ${row.id}, ${row.mode} mode, ${row.scopes.join(', ')}, expires ${toDay(row.expiresAt) ?? 'never'}`,
+    ),
+  )
+  warn('the key is shown only once. Store it now.')
+}
+
+const toDay = (at: number | undefined) =>
+  at === undefined ? undefined : new Date(at).toISOString().slice(0, 10)

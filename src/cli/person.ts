@@ -22,10 +22,10 @@ import type { Erased } from '../store/erase-rows.ts'
 import { loadKeyring } from '../store/sealed-store.ts'
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './audit-options.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
-import { readErasuresFiles } from './erasures-files.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { requireOutput, toWriteError } from './output-path.ts'
 import { readSecret, requireConfirmation } from './prompt.ts'
+import { readErasuresFiles } from './restore.ts'
 
 export function addPersonCommand(program: Command): void {
   const person = program

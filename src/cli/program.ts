@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs'
 import { Command } from 'commander'
-import { failWith, print } from '../server/terminal.ts'
+import { UserError } from '../errors.ts'
+import { failWith, print, say } from '../server/terminal.ts'
 import { useDataDir } from '../settings/environment.ts'
 import { VERSION } from '../version.ts'
 import { addHelp } from './help.ts'
@@ -43,7 +45,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   doctor: async () => (await import('./doctor.ts')).addDoctorCommand,
   completion: async () => (await import('./completion.ts')).createAddCompletionCommand(createFullProgram),
   help: async () => (await import('./help.ts')).createAddHelpCommand(createFullProgram),
-  generate: async () => (await import('./generate.ts')).addGenerateCommand,
+  generate: async () => addGenerateCommand,
 }
 
 function createProgram(): Command {
@@ -73,4 +75,15 @@ function createProgram(): Command {
       'help keys create': 'print all about one command',
     },
   })
+}
+
+function addGenerateCommand(program: Command): void {
+  program
+    .command('generate', { hidden: true })
+    .description('write the generated files of this checkout: OpenAPI, docs/configuration.md, .env.example')
+    .action(async () => {
+      if (!existsSync('src/main.ts')) throw new UserError('This folder is not a checkout of Tabbat.')
+      const { generate } = await import('../server/generate.ts')
+      for (const name of await generate('.')) say(`wrote ${name}`)
+    })
 }

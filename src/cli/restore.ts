@@ -9,15 +9,20 @@ import { restoreBackup } from '../backup/restore-backup.ts'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
+import { UserError } from '../errors.ts'
 import { eraseAgainIn, toAgainEntries } from '../people/erase-again.ts'
-import { ERASURES_FILE, type ErasuresFile, toErasureFolder } from '../people/erasures-file.ts'
+import {
+  ERASURES_FILE,
+  type ErasuresFile,
+  readErasuresFile,
+  toErasureFolder,
+} from '../people/erasures-file.ts'
 import { say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
 import { openStore } from '../store/store.ts'
 import { createTables } from '../store/tables.ts'
 import { type Revoked, readRevocationsFiles, revokeAgain, toRevocationJson } from './backup-revocations.ts'
 import { withCommandContext } from './command-context.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'
-import { readErasuresFiles } from './erasures-files.ts'
 import { addHelp } from './help.ts'
 import { createProgress } from './progress.ts'
 import { requireConfirmation } from './prompt.ts'
@@ -173,4 +178,19 @@ async function restore(config: Config, file: string, { force, files, access, isA
     progress.clear()
     await store.close()
   }
+}
+
+/** The files that are named, which must exist, or else the one of this node, if it exists. */
+export async function readErasuresFiles(
+  named: readonly string[] | undefined,
+  folder: string,
+): Promise<ErasuresFile[]> {
+  if (!named) return [await readErasuresFile(folder)].flatMap((file) => file ?? [])
+  const files: ErasuresFile[] = []
+  for (const path of named) {
+    const file = await readErasuresFile(path)
+    if (!file) throw new UserError(`There is no ${ERASURES_FILE} at ${path}. Nothing was changed.`)
+    files.push(file)
+  }
+  return files
 }

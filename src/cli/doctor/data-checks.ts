@@ -1,21 +1,24 @@
-import { DEAD_AFTER_MS } from '../../audit/chain-claim.ts'
+import { DEAD_AFTER_MS, isChainOf, readNodeName } from '../../audit/chain-claim.ts'
+import { readLastCheckpoint } from '../../audit/checkpoint-folder.ts'
+import { openCheckpoint, type SignedHead, toPublicKey } from '../../audit/open-checkpoint.ts'
+import { listUnacceptedLosses, toLossRanges } from '../../audit/open-losses.ts'
+import { createSigner } from '../../audit/signing.ts'
 import type { Config } from '../../context/config.ts'
-import { DAY_MS } from '../../contract/time.ts'
+import { CHECKPOINT_EVENT } from '../../contract/event.ts'
+import { DAY_MS, steadyNow } from '../../contract/time.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { RootKeys } from '../../crypto/root-key.ts'
 import { readDatabaseClock } from '../../database/database-clock.ts'
+import type { NodeRow } from '../../database/node-table.ts'
+import { readServerFacts } from '../../database/server-facts.ts'
 import type { GuardFigures } from '../../sources/guard/call-guard.ts'
 import { readSourceReports } from '../../sources/source-control.ts'
 import type { SourceReport } from '../../sources/status-report.ts'
 import type { Store } from '../../store/store.ts'
-import { checkCheckpoints } from './checkpoint-check.ts'
-import { checkErasures } from './erasures-check.ts'
+import { VERSION } from '../../version.ts'
 import { type Checks, type Finding, failed, ok, runChecks, skipped, toWorst, warning } from './finding.ts'
-import { checkLosses } from './loss-check.ts'
-import { checkNodes } from './node-check.ts'
-import { checkPatroni } from './patroni-check.ts'
-import { checkConnections, checkPostgres } from './postgres-checks.ts'
-import { checkRevocations } from './revocations-check.ts'
+import { checkConnections, checkPatroni, checkPostgres } from './postgres-checks.ts'
+import { checkErasures, checkRevocations } from './restore-checks.ts'
 
 type Opened = {
   readonly config: Config
@@ -143,3 +146,150 @@ const listRunning = async ({ store, now }: Opened): Promise<string[]> =>
   (await store.audit.chains()).flatMap(({ owner, beatAt }) =>
     owner !== null && beatAt > now - DEAD_AFTER_MS ? [owner] : [],
   )
+
+/** Running servers make a checkpoint every minute if there are new rows. */
+const LATE_ROW_MS = 5 * 60_000
+
+/** `running`: the processes that write to the audit log. */
+async function checkCheckpoints(
+  { config, store, keyring, now }: Opened,
+  running: readonly string[],
+): Promise<Finding> {
+  const check = 'checkpoints'
+  const folder = config.checkpointDir ?? config.dataDir
+  const [stored, copied] = [await store.audit.lastCheckpoint(), await readLastCheckpoint(folder)]
+  if (!stored)
+    return ok(check, 'There is none yet. The first is made a minute after the start of the server.')
+  if (!copied && !(await hasRows(store, config.dataDir)))
+    return ok(
+      check,
+      'This node has recorded nothing yet. It makes its first copy a minute after its first row.',
+    )
+  if (!copied)
+    return failed(
+      check,
+      `There is no copy of the checkpoints in ${folder}. Without it, a shortened audit log is not noticed.`,
+    )
+  const publicKey = toPublicKey(createSigner(keyring['audit-signing']).publicKey, 'The root key')
+  const findings = [stored, copied].flatMap((each) => {
+    const opened = openCheckpoint(each, publicKey)
+    return 'wrong' in opened ? [failed('', `The checkpoint of ${each.time} ${opened.wrong}.`)] : []
+  })
+  if (copied.time > stored.time)
+    findings.push(
+      failed('', `The database is older than its last checkpoint in ${folder}. Run: tabbat audit verify`),
+    )
+  if (Date.parse(stored.time) > now + CLOCK_FAILURE_MS)
+    findings.push(failed('', 'The last checkpoint is in the future. Check the clock.'))
+  const last = openCheckpoint(stored, publicKey)
+  if (running.length > 0 && 'heads' in last && (await hasLateRow(store, last.heads, now)))
+    findings.push(
+      failed(
+        '',
+        `A server is running, but rows of the last minutes are in no checkpoint: the last is of ${stored.time}. See its log.`,
+      ),
+    )
+  if (config.checkpointDir === undefined)
+    findings.push(warning('', 'The copies lie beside the data. Set TABBAT_CHECKPOINT_DIR to another disk.'))
+  findings.push(...(await listReceiverProblems(store)))
+  return toWorst(check, findings, `The last is of ${stored.time}, with copies in ${folder}.`)
+}
+
+/** A checkpoint is sent within seconds. */
+const MAX_PENDING = 3
+const MAX_COUNTED = 1000
+
+/** The endpoints of webhooks that get the checkpoints, as the servers have recorded them: none is called. */
+async function listReceiverProblems({ webhooks, deliveries }: Store): Promise<Finding[]> {
+  const receivers = (await webhooks.list()).filter(({ events }) => events.includes(CHECKPOINT_EVENT))
+  const problems = receivers.map(async ({ id, disabledAt, failingSince }) => {
+    const pending = await deliveries.countPending(id, MAX_COUNTED)
+    const waiting = pending < MAX_COUNTED ? String(pending) : `${MAX_COUNTED} or more`
+    if (disabledAt !== undefined) return [warning('', `Endpoint ${id} is disabled and gets no checkpoints.`)]
+    if (failingSince !== undefined)
+      return [
+        failed(
+          '',
+          `Endpoint ${id} has accepted nothing since ${new Date(failingSince).toISOString()}; events that wait: ${waiting}. See: tabbat webhooks deliveries ${id}`,
+        ),
+      ]
+    return pending > MAX_PENDING
+      ? [warning('', `Events that endpoint ${id} has not got yet: ${waiting}. Is a server running?`)]
+      : []
+  })
+  return (await Promise.all(problems)).flat()
+}
+
+/** Whether there are rows in a chain of this node. One that has not started yet has no name. */
+async function hasRows({ audit }: Store, dataDir: string): Promise<boolean> {
+  const node = readNodeName(dataDir)
+  return node !== undefined && (await audit.ends()).some(({ chain }) => isChainOf(node, chain))
+}
+
+/** Whether a row waits for a checkpoint for long. Without new rows no checkpoint is made. */
+async function hasLateRow({ audit }: Store, heads: readonly SignedHead[], now: number): Promise<boolean> {
+  const signed = new Map(heads.map(({ chain, sequence }) => [chain, sequence]))
+  for (const { chain, sequence } of await audit.ends()) {
+    const covered = signed.get(chain) ?? 0
+    const [first] = sequence > covered ? await audit.page(chain, covered, 1) : []
+    if (first && now - Date.parse(first.time) > LATE_ROW_MS) return true
+  }
+  return false
+}
+
+/** Whether audit rows are missing that callers were answered on. Then the servers refuse verifications. */
+async function checkLosses({ config, store }: Opened): Promise<Finding> {
+  const check = 'audit rows'
+  const { dataDir, checkpointDir = dataDir } = config
+  const facts = await readServerFacts(store.database)
+  // A standby may not have received the last rows yet.
+  const losses = facts?.isStandby
+    ? await store.losses.list('open')
+    : await listUnacceptedLosses(store, { dataDir, checkpointDir })
+  if (losses.length === 0) return ok(check, 'Every row that this node has acknowledged or signed is there.')
+  return failed(
+    check,
+    `The database has lost rows that were acknowledged (${toLossRanges(losses)}), and the servers refuse verifications. If the old primary can be recovered, nothing is lost. If this is the right database, run: tabbat audit accept-loss`,
+  )
+}
+
+/** Catalogue and kill switches are read every few seconds. */
+const LAG_MS = 60_000
+
+/** `running`: the processes that write to the audit log. Commands do so without heartbeats. */
+async function checkNodes({ store }: Opened, running: readonly string[]): Promise<Finding> {
+  if ((await readServerFacts(store.database))?.isStandby)
+    return skipped('nodes', 'Heartbeats are not replicated to a standby. Ask the primary.')
+  const known = await store.nodes.list(steadyNow())
+  const alive = known.filter(({ isAlive }) => isAlive)
+  const silent = running.filter((owner) => !known.some((node) => node.owner === owner))
+  if (alive.length + silent.length === 0) return ok('nodes', 'No server is running on this database.')
+  const figures = [
+    ...listVersions(alive).map(([version, processes]) => `${toCount(processes)} of ${version}`),
+    ...(silent.length > 0 ? [`${toCount(silent.length)} without heartbeats (commands)`] : []),
+  ]
+  const text = `${figures.join(', ')}; nodes ${[...new Set(alive.map(({ node }) => node))].join(', ') || 'unknown'}.`
+  return toWorst('nodes', listNodeProblems(alive), text)
+}
+
+function listNodeProblems(alive: readonly NodeRow[]): Finding[] {
+  const versions = listVersions(alive).map(([version]) => version)
+  const problems = alive
+    .filter(({ lagMs }) => lagMs > LAG_MS)
+    .map(
+      ({ node, worker, lagMs }) =>
+        `Worker ${worker} of ${node} has not read the catalogue and the kill switches for ${Math.round(lagMs / 1000)} s. See its log.`,
+    )
+  if (versions.length > 1)
+    problems.push(`The nodes have different versions: ${versions.join(', ')}. Finish the upgrade.`)
+  else if (versions.length === 1 && versions[0] !== VERSION)
+    problems.push(`The nodes run ${versions[0]}, and this program is ${VERSION}. Restart the nodes.`)
+  return problems.map((text) => warning('', text))
+}
+
+const listVersions = (alive: readonly NodeRow[]) =>
+  Object.entries(Object.groupBy(alive, ({ version }) => version))
+    .map(([version, rows = []]) => [version, rows.length] as const)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+
+const toCount = (processes: number) => `${processes} ${processes === 1 ? 'process' : 'processes'}`
