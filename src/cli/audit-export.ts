@@ -29,7 +29,7 @@ import {
 } from './audit-options.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
-import { requireOutput, toWriteError } from './output-path.ts'
+import { requireOutput, writeError } from './output-path.ts'
 import { readSecret } from './prompt.ts'
 import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
@@ -135,7 +135,7 @@ async function writeOut(
   if (force) await rm(out, { force: true })
   const file: Writable = createWriteStream(out, { mode: 0o600, flags: 'wx', flush: true })
   await pipeline(input, file).catch((error: NodeJS.ErrnoException) => {
-    throw error.syscall === undefined ? error : toWriteError(out, error)
+    throw error.syscall === undefined ? error : writeError(out, error)
   })
   say(`The export is in ${out}.`)
 }
@@ -276,7 +276,7 @@ function runProve(reference: string, { archive, out }: { archive?: string[]; out
     try {
       writeFileSync(out, text)
     } catch (error) {
-      throw toWriteError(out, error)
+      throw writeError(out, error)
     }
     say(`The proof is in ${out}.`)
   }, EXISTING)

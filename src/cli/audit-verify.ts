@@ -14,7 +14,7 @@ import { toFigure } from '../registry/import/progress-line.ts'
 import { dim, say, strong } from '../server/terminal.ts'
 import { openStore, type Store } from '../store/store.ts'
 import { ARCHIVE_OPTION, findNamed, readKeyFile, toPublicKeyOf } from './audit-options.ts'
-import { toStoreUserError, withStore } from './command-context.ts'
+import { storeError, withStore } from './command-context.ts'
 import { printDatabase } from './database.ts'
 import { addHelp } from './help.ts'
 import { createProgress } from './progress.ts'
@@ -68,7 +68,7 @@ async function withKeyAndStore(
   const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
   return work(key, store)
     .catch((error) => {
-      throw toStoreUserError(config, error)
+      throw storeError(config, error)
     })
     .finally(store.close)
 }

@@ -115,12 +115,12 @@ export async function withStore<T>(work: (context: ReadContext) => Promise<T>): 
   try {
     return await work({ ...sealed, config, database: toDatabaseText(config) })
   } catch (error) {
-    throw toStoreUserError(config, error)
+    throw storeError(config, error)
   } finally {
     await sealed.store.close()
   }
 }
 
 /** A standby refuses some reads, and may end long ones. */
-export const toStoreUserError = ({ databaseUrl }: Config, error: unknown): unknown =>
+export const storeError = ({ databaseUrl }: Config, error: unknown): unknown =>
   databaseUrl === undefined ? error : toPostgresUserError(databaseUrl, error)

@@ -22,7 +22,7 @@ export function requireOutput(out: string, mayReplace: boolean | undefined): voi
 }
 
 /** A failed write as a sentence for the operator. */
-export function toWriteError(path: string, error: unknown): UserError {
+export function writeError(path: string, error: unknown): UserError {
   const { code = 'unknown error' } = error as NodeJS.ErrnoException
   return new UserError(
     code === 'ENOSPC'

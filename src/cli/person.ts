@@ -23,7 +23,7 @@ import { loadKeyring } from '../store/sealed-store.ts'
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './audit-options.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
-import { requireOutput, toWriteError } from './output-path.ts'
+import { requireOutput, writeError } from './output-path.ts'
 import { readSecret, requireConfirmation } from './prompt.ts'
 import { readErasuresFiles } from './restore.ts'
 
@@ -250,7 +250,7 @@ async function runReport(kind: Kind, options: Options): Promise<void> {
     if (out === undefined) return print(text)
     if (force) await rm(out, { force: true })
     await writeFile(out, text, { mode: 0o600, flag: 'wx' }).catch((error) => {
-      throw toWriteError(out, error)
+      throw writeError(out, error)
     })
   }, EXISTING)
   if (out !== undefined)

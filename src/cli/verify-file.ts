@@ -1,19 +1,23 @@
+import { join } from 'node:path'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { BatchFormat } from '../batches/read-rows.ts'
 import { type Config, loadConfig } from '../context/config.ts'
+import { toDatabaseText } from '../context/database-text.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
+import { hasDatabase } from '../database/sqlite-user-error.ts'
 import { UserError } from '../errors.ts'
-import { say } from '../server/terminal.ts'
+import { say, sayJson, toCount } from '../server/terminal.ts'
 import { naira } from '../settings/setting.ts'
+import { readCallOrders } from '../sources/source-control.ts'
+import type { VendorName } from '../sources/vendors.ts'
+import { openStore, SQLITE_FILE } from '../store/store.ts'
 import { addHelp } from './help.ts'
 import { requireOutput } from './output-path.ts'
 import { createProgress } from './progress.ts'
-import { isInteractive, readSecret } from './prompt.ts'
-import { requireConsent, toEstimate } from './verify-file/estimate.ts'
-import { checkFile, toBatchFormat } from './verify-file/input-file.ts'
-import { listenForInterruption } from './verify-file/interruption.ts'
-import { openClient } from './verify-file/open-client.ts'
-import { printCheck, printDryRun, printSummary } from './verify-file/report.ts'
+import { confirm, isInteractive, readSecret } from './prompt.ts'
+import { type CheckedFile, checkFile, toBatchFormat } from './verify-file/input-file.ts'
+import { openServer } from './verify-file/open-server.ts'
+import type { Counts } from './verify-file/result-files.ts'
 import { findInterrupted, runFile } from './verify-file/run.ts'
 
 type Options = {
@@ -106,17 +110,17 @@ async function runVerifyFile(kind: Kind, path: string, options: Options): Promis
   })
   printCheck(checked, estimate.text)
   if (options.dryRun) return printDryRun(checked, estimate.kobo, options.json, config)
-  const { client, close } = await openClient(config, { ...options, key })
+  const server = await openServer(config, { ...options, key })
   const interruption = listenForInterruption()
   const progress = createProgress()
   try {
-    const before = findInterrupted({ client, checked, out })
+    const before = findInterrupted({ server, checked, out })
     if (before)
       process.stderr.write(`Continuing: ${before.written} of ${before.parts.length} parts are written.\n`)
     else await requireConsent(key, checked.good, options.yes)
-    const counts = await runFile({ client, file, checked, out, progress, signal: interruption.signal })
+    const counts = await runFile({ server, file, checked, out, progress, signal: interruption.signal })
     progress.clear()
-    printSummary(counts, { ...options, out, server: client.server })
+    printSummary(counts, { ...options, out, server: server.name })
   } catch (error) {
     progress.clear()
     const code = interruption.exitCode()
@@ -125,7 +129,7 @@ async function runVerifyFile(kind: Kind, path: string, options: Options): Promis
     process.exitCode = code
   } finally {
     interruption.stop()
-    await close()
+    await server.close()
   }
 }
 
@@ -138,4 +142,130 @@ async function readKey({ apiKey }: Config): Promise<string> {
       ? 'No API key was given. Set TABBAT_API_KEY_FILE, or write the key to standard input.'
       : 'This is not an API key. A key begins with tbt_test_ or tbt_live_.',
   )
+}
+
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
+type SignalName = keyof typeof EXIT_CODES
+
+/** The first signal ends the run in order; the second ends the process. */
+function listenForInterruption() {
+  const controller = new AbortController()
+  let received: SignalName | undefined
+  const onSignal = (name: SignalName) => {
+    received = name
+    stop()
+    controller.abort()
+  }
+  const stop = () => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, onSignal)
+  }
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal)
+  return { signal: controller.signal, exitCode: () => received && EXIT_CODES[received], stop }
+}
+
+/** What a run costs, in kobo. Undefined: the price is not known here. */
+type Estimate = { readonly kobo: number | undefined; readonly text: string }
+
+type EstimateOptions = {
+  readonly kind: Kind
+  readonly rows: number
+  readonly key: string
+  /** The server is elsewhere, so its prices are not known. */
+  readonly isRemote: boolean
+  /** In kobo. */
+  readonly price?: number
+}
+
+/** Rows × price of the first source that has a price. Further sources are asked only if it fails. */
+async function toEstimate(config: Config, options: EstimateOptions): Promise<Estimate> {
+  const { rows, key, isRemote, price } = options
+  if (key.startsWith('tbt_test_')) return { kobo: 0, text: 'Cost: none. A test key gets synthetic people.' }
+  if (price !== undefined) return toCost(rows, price, '--price')
+  if (isRemote)
+    return {
+      kobo: undefined,
+      text: 'Cost: the prices of that server are not known here. Give --price to compute it.',
+    }
+  const paid = findPaidSource(config, await readOrder(config, options.kind))
+  return paid ? toCost(rows, paid.price, paid.name) : { kobo: 0, text: 'Cost: none. No source has a price.' }
+}
+
+/** As it was changed while the servers run, or else that of the settings. */
+async function readOrder(config: Config, kind: Kind): Promise<readonly string[]> {
+  const { dataDir, databaseUrl } = config
+  if (databaseUrl === undefined && !hasDatabase(join(dataDir, SQLITE_FILE))) return config[`${kind}Sources`]
+  const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
+  try {
+    return (await readCallOrders(store, config))[kind].names
+  } finally {
+    await store.close()
+  }
+}
+
+const findPaidSource = ({ vendors }: Config, names: readonly string[]) =>
+  names.map((name) => ({ name, price: toPrice(vendors[name as VendorName]) })).find(({ price }) => price > 0)
+
+/** Vendors of lists have no price. */
+const toPrice = (values: object | undefined) => (values && 'price' in values ? Number(values.price) : 0)
+
+const toCost = (rows: number, price: number, from: string): Estimate => ({
+  kobo: rows * price,
+  text: `Cost: up to ₦${toNaira(rows * price)} (${toCount(rows, 'row')} × ₦${toNaira(price)}, the price of ${from}).`,
+})
+
+const toNaira = (kobo: number) => (kobo / 100).toFixed(2)
+
+/** A run with a live key may cost money and asks about people, so it needs a confirmation. */
+async function requireConsent(key: string, rows: number, yes: true | undefined): Promise<void> {
+  if (yes || key.startsWith('tbt_test_')) return
+  if (!isInteractive())
+    throw new UserError(
+      'Nothing was sent. Without a terminal, confirm the cost with --yes, or look first with --dry-run.',
+    )
+  if (!(await confirm(`Verify ${toCount(rows, 'row')}?`))) throw new UserError('Nothing was sent.')
+}
+
+const SOME_NOT_ANSWERED = 2
+
+/** On standard error: standard output holds results only. */
+function printCheck({ rows, good, refusals }: CheckedFile, cost: string): void {
+  const bad = rows - good
+  const more = bad > refusals.length ? ` The first ${refusals.length}:` : ''
+  process.stderr.write(`${toCount(rows, 'row')}, ${bad} with problems.${more}\n`)
+  for (const { line, message } of refusals) process.stderr.write(`  line ${line}: ${message}\n`)
+  process.stderr.write(`${cost}\n`)
+}
+
+function printDryRun(
+  { rows, good, parts }: CheckedFile,
+  kobo: number | undefined,
+  json: true | undefined,
+  config: Config,
+): void {
+  if (rows > good) process.exitCode = SOME_NOT_ANSWERED
+  const cost_naira = kobo === undefined ? null : kobo / 100
+  const figures = { dry_run: true, rows, good, refused: rows - good, batches: parts.length, cost_naira }
+  if (json) sayJson({ database: toDatabaseText(config) }, figures)
+  else say('Nothing was sent.')
+}
+
+type SummaryOptions = {
+  readonly json?: true
+  readonly url?: string
+  readonly out: string
+  readonly server: string
+}
+
+function printSummary(counts: Counts, { json, url, out, server }: SummaryOptions): void {
+  const { verified, not_verified, refused, failed, cancelled } = counts
+  if (refused + failed + cancelled > 0) process.exitCode = SOME_NOT_ANSWERED
+  if (json) {
+    if (url === undefined) sayJson({ database: server }, { ...counts, out })
+    else say(JSON.stringify({ ...counts, out, server }))
+    return
+  }
+  say(
+    `${verified} verified, ${not_verified} not verified, ${refused} refused, ${failed} failed, ${cancelled} cancelled.`,
+  )
+  say(`The results are in ${out}.`)
 }

@@ -53,7 +53,7 @@ export async function openLocally(
 }
 
 /** The client's end of a new connection in memory. */
-export function connectLocally(app: App, address = '127.0.0.1', account?: string): Duplex {
+function connectLocally(app: App, address = '127.0.0.1', account?: string): Duplex {
   const [clientSide, serverSide] = duplexPair()
   app.server.emit('connection', Object.assign(serverSide, { remoteAddress: address }))
   const connection = app.connections.find(serverSide as Socket)

@@ -8,7 +8,7 @@ import { SCOPES } from '../../contract/scope.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { AppError, UserError } from '../../errors.ts'
 
-/** Rows that are sent in one batch. The first line of a part is line 1 of its batch. */
+/** Rows that are sent in one batch. */
 export type Part = {
   readonly firstLine: number
   readonly lastLine: number
@@ -30,9 +30,8 @@ export type CheckedFile = {
 }
 
 /** Below the limits of a batch. So few bytes arrive within the 15 s of a request on a slow line, too. */
-const MOST_PART_LINES = 200_000
-const MOST_PART_BYTES = 2 * 1024 * 1024
-const MOST_SHOWN = 5
+const MAX_PART_BYTES = 2 * 1024 * 1024
+const MAX_SHOWN = 5
 
 const FORMATS: Readonly<Record<string, BatchFormat>> = {
   '.csv': 'csv',
@@ -48,7 +47,7 @@ export function toBatchFormat(file: string): BatchFormat {
 }
 
 /** The columns of a file about one kind of number. */
-export const toColumns = (kind: Kind) =>
+const toColumns = (kind: Kind) =>
   ROW_FIELDS.filter((name) => name === kind || !['operation', 'nin', 'bvn'].includes(name))
 
 /** A row as the API takes it. */
@@ -71,7 +70,7 @@ export async function* readFileRows(
   try {
     yield* openRows(format, readPieces(file, onPiece), toColumns(kind))
   } catch (error) {
-    throw toFileError(file, error)
+    throw fileError(file, error)
   }
 }
 
@@ -83,7 +82,7 @@ async function* readPieces(file: string, onPiece: (piece: Buffer) => void): Asyn
   }
 }
 
-function toFileError(file: string, error: unknown): unknown {
+function fileError(file: string, error: unknown): unknown {
   if (error instanceof AppError)
     return new UserError(
       `${file}: ${Object.values(error.errors ?? {}).flat()[0] ?? 'this is not valid JSON'}.`,
@@ -111,7 +110,7 @@ export async function checkFile(
     const checked = check(fields ? { line: row.line, fields } : row)
     rows += 1
     if ('kind' in checked) good += 1
-    else if (refusals.length < MOST_SHOWN)
+    else if (refusals.length < MAX_SHOWN)
       refusals.push(...checked.refusals.slice(0, 1).map(({ message }) => ({ line: row.line, message })))
     parts.add(row.line, fields ? Buffer.byteLength(JSON.stringify(fields)) : undefined)
   }
@@ -128,8 +127,7 @@ function createParts() {
     add: (line: number, bytes: number | undefined) => {
       const last = parts.at(-1)
       size += bytes ?? 0
-      const isFull =
-        !last || last.rows >= MOST_ROWS || size > MOST_PART_BYTES || line - last.firstLine >= MOST_PART_LINES
+      const isFull = !last || last.rows >= MOST_ROWS || size > MAX_PART_BYTES
       if (isFull) size = bytes ?? 0
       const part = isFull ? { firstLine: line, rows: 0, readable: 0 } : last
       const readable = part.readable + (bytes === undefined ? 0 : 1)

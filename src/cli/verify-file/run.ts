@@ -1,80 +1,169 @@
 import { randomUUID } from 'node:crypto'
-import { UserError } from '../../errors.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { type BatchResult, type BatchRow, TabbatError } from '../../../packages/client/src/index.ts'
+import type { InputRow } from '../../batches/input-row.ts'
+import type { BatchFormat } from '../../batches/read-rows.ts'
+import { createResultCsv } from '../../batches/result-csv.ts'
+import type { ResultRow } from '../../batches/result-row.ts'
+import type { Kind } from '../../crypto/blind-index.ts'
+import { ERRORS, UserError } from '../../errors.ts'
 import type { Progress } from '../progress.ts'
-import type { ApiClient } from './api-client.ts'
-import { type Counts, NO_COUNTS } from './counts.ts'
-import type { CheckedFile } from './input-file.ts'
-import { openOutputFile } from './output-file.ts'
-import { sendPart, type VerifiedFile, waitForBatch } from './send-part.ts'
-import { openStateFile, type RunState, type SentPart } from './state-file.ts'
-import { createWriteRow, writePart } from './write-part.ts'
+import { type CheckedFile, readFileRows, toApiRow } from './input-file.ts'
+import { type OpenServer, serverError } from './open-server.ts'
+import {
+  type Counts,
+  type OutputFile,
+  openOutputFile,
+  openStateFile,
+  type RunState,
+  type SentPart,
+} from './result-files.ts'
 
 export type Run = {
-  readonly client: ApiClient
-  readonly file: VerifiedFile
+  readonly server: OpenServer
+  readonly file: { readonly path: string; readonly kind: Kind; readonly format: BatchFormat }
   readonly checked: CheckedFile
   readonly out: string
   readonly progress: Progress
   readonly signal: AbortSignal
 }
 
-/** The state of an interrupted run of the same file at the same server. */
-export function findInterrupted({
-  client,
-  checked,
-  out,
-}: Pick<Run, 'client' | 'checked' | 'out'>): RunState | undefined {
-  const state = openStateFile(out).read()
-  if (state && (state.digest !== checked.digest || state.server !== client.server))
-    throw new UserError(
-      `${out}.state belongs to another file, key or server. Delete it to start from the beginning, or choose another --out.`,
-    )
-  return state
-}
-
 /** Verifies the file part by part, and writes the results. An interrupted run continues where it was. */
 export async function runFile(run: Run): Promise<Counts> {
-  const { client, file, checked, out, progress, signal } = run
+  const { file, out, server } = run
   const stateFile = openStateFile(out)
   let state = findInterrupted(run) ?? toFirstState(run)
   stateFile.write(state)
   const output = openOutputFile(out, state.bytes)
   try {
-    const writeRow = createWriteRow(output, out, file, state.bytes === 0)
+    const writeRow = createWriteRow(output, out, file.kind, state.bytes === 0)
     for (let index = state.written; index < state.parts.length; index++) {
       const part = state.parts[index] as SentPart
-      const sent = part.batch === null && part.readable > 0 ? await send(run, part) : part
+      const sent = part.batch === null && part.readable > 0 ? await sendPart(run, part) : part
       state = { ...state, parts: state.parts.with(index, sent) }
       stateFile.write(state)
       const before = state.parts.slice(0, index).reduce((sum, { rows }) => sum + rows, 0)
-      if (sent.batch !== null)
-        await waitForBatch(client, sent.batch, signal, ({ counts }) => {
-          const open = counts.waiting ?? 0
-          progress.show(before + part.rows - open, checked.rows)
-        })
-      const counts = await writePart(client, file, sent, writeRow, { before: state.counts, signal })
+      if (sent.batch !== null) await waitForBatch(run, sent.batch, before + part.rows)
+      const counts = await writePart(run, sent, writeRow, state.counts)
       state = { ...state, counts, written: index + 1, bytes: output.sync() }
       stateFile.write(state)
     }
     output.finish()
     stateFile.remove()
     return state.counts
+  } catch (error) {
+    throw serverError(server, error)
   } finally {
     output.close()
   }
 }
 
-const send = async ({ client, file, signal }: Run, part: SentPart): Promise<SentPart> => ({
-  ...part,
-  batch: await sendPart(client, file, part, signal),
-})
+/** The state of an interrupted run of the same file at the same server. */
+export function findInterrupted({
+  server,
+  checked,
+  out,
+}: Pick<Run, 'server' | 'checked' | 'out'>): RunState | undefined {
+  const state = openStateFile(out).read()
+  if (state && (state.digest !== checked.digest || state.server !== server.name))
+    throw new UserError(
+      `${out}.state belongs to another file, key or server. Delete it to start from the beginning, or choose another --out.`,
+    )
+  return state
+}
 
-const toFirstState = ({ client, checked }: Run): RunState => ({
+const toFirstState = ({ server, checked }: Run): RunState => ({
   version: 1,
   digest: checked.digest,
-  server: client.server,
+  server: server.name,
   parts: checked.parts.map((part) => ({ ...part, idempotencyKey: randomUUID(), batch: null })),
   written: 0,
   bytes: 0,
-  counts: NO_COUNTS,
+  counts: { verified: 0, not_verified: 0, refused: 0, failed: 0, cancelled: 0 },
 })
+
+/** Sent again, a part is the same batch. */
+async function sendPart(run: Run, part: SentPart): Promise<SentPart> {
+  const rows: BatchRow[] = []
+  for await (const row of readPart(run, part))
+    if ('fields' in row) rows.push(toApiRow(run.file.kind, row.fields) as BatchRow)
+  const { idempotencyKey } = part
+  const { id } = await run.server.batches.create(rows, { idempotencyKey, signal: run.signal })
+  return { ...part, batch: id }
+}
+
+async function* readPart({ file }: Run, part: SentPart): AsyncGenerator<InputRow> {
+  for await (const row of readFileRows(file.path, file.kind, file.format)) {
+    if (row.line > part.lastLine) return
+    if (row.line >= part.firstLine) yield row
+  }
+}
+
+const POLL_MS = 1000
+
+/** Waits until all rows have ended. `end` is the number of rows of the file that are done then. */
+async function waitForBatch(run: Run, id: string, end: number): Promise<void> {
+  const { server, checked, progress, signal } = run
+  for (;;) {
+    const { state, counts } = await server.batches.get(id, { signal }).catch((error) => {
+      if (!(error instanceof TabbatError && error.status === 404)) throw error
+      throw new UserError(
+        `${server.name} does not have the batch ${id} any more. Delete the state file to start from the beginning.`,
+      )
+    })
+    progress.show(end - counts.waiting, checked.rows)
+    if (state === 'completed' || state === 'cancelled') return
+    await pause(POLL_MS, undefined, { signal })
+  }
+}
+
+type WriteRow = (row: ResultRow) => void
+
+/** Writes results as CSV, or as NDJSON if the name of the file says so. */
+function createWriteRow(out: OutputFile, name: string, kind: Kind, isNew: boolean): WriteRow {
+  if (/\.(ndjson|jsonl)$/i.test(name)) return (row) => out.write(`${JSON.stringify(row)}\n`)
+  const csv = createResultCsv([kind])
+  if (isNew) out.write(csv.header)
+  return (row) => out.write(csv.toLine(row))
+}
+
+/** Writes the results of a part in the order of the file, with the rows that could not be read and were not sent. */
+async function writePart(run: Run, part: SentPart, writeRow: WriteRow, before: Counts): Promise<Counts> {
+  const { server, file, signal } = run
+  const counts = { ...before }
+  const results = part.batch === null ? undefined : server.batches.results(part.batch, { signal })
+  try {
+    for await (const row of readPart(run, part)) {
+      const result = 'problem' in row ? toRefusal(file.kind, row.problem) : await readNext(server, results)
+      counts[toOutcome(result)] += 1
+      writeRow({ ...result, line: row.line })
+    }
+  } finally {
+    await results?.return()
+  }
+  return counts
+}
+
+/** The results are in the order in which the rows were sent. */
+async function readNext(
+  { name }: OpenServer,
+  results: AsyncGenerator<BatchResult, void> | undefined,
+): Promise<BatchResult> {
+  const next = await results?.next()
+  if (next?.value) return next.value
+  throw new UserError(`${name} has fewer results than rows were sent. Run the same command again.`)
+}
+
+/** A row that could not be read, and was not sent. */
+function toRefusal(kind: Kind, problem: string): Omit<ResultRow, 'line'> {
+  const { status, message } = ERRORS.validation_failed
+  const about = { reference: null, operation: `verify_${kind}`, state: 'refused' } as const
+  const answer = { status, success: false, code: 'validation_failed', message, match: null, data: null }
+  return { ...about, ...answer, errors: [{ field: null, message: problem }] }
+}
+
+function toOutcome({ state, success, code }: Omit<ResultRow, 'line'>): keyof Counts {
+  if (state === 'refused' || state === 'cancelled') return state
+  if (success) return 'verified'
+  return code === 'not_verified' ? code : 'failed'
+}

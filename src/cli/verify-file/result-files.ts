@@ -1,8 +1,22 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { UserError } from '../../errors.ts'
-import { toWriteError } from '../output-path.ts'
-import type { Counts } from './counts.ts'
+import { writeError } from '../output-path.ts'
 import type { Part } from './input-file.ts'
+
+/** How many rows ended in each way. */
+export type Counts = Readonly<
+  Record<'verified' | 'not_verified' | 'refused' | 'failed' | 'cancelled', number>
+>
 
 /** A part of the file, and the batch in which it was sent. */
 export type SentPart = Part & {
@@ -47,7 +61,7 @@ export function openStateFile(out: string): StateFile {
       try {
         replaceFile(path, `${JSON.stringify(state)}\n`)
       } catch (error) {
-        throw toWriteError(path, error)
+        throw writeError(path, error)
       }
     },
     remove: () => rmSync(path, { force: true }),
@@ -70,4 +84,52 @@ function toState(text: string): RunState {
   const state = JSON.parse(text) as RunState
   if (state.version !== 1 || !Array.isArray(state.parts)) throw new Error('not a state file')
   return state
+}
+
+/** The results while they are written: a partial file beside the final one. Only its owner may read it. */
+export type OutputFile = {
+  readonly write: (text: string) => void
+  /** Makes what was written durable, and returns the length. */
+  readonly sync: () => number
+  /** Gives the file its name. */
+  readonly finish: () => void
+  readonly close: () => void
+}
+
+/** `keptBytes` is the durable length when the run was interrupted: what follows is written again. */
+export function openOutputFile(out: string, keptBytes: number): OutputFile {
+  const partial = `${out}.partial`
+  const orRefuse = <T>(work: () => T): T => {
+    try {
+      return work()
+    } catch (error) {
+      throw writeError(partial, error)
+    }
+  }
+  const file = orRefuse(() => openSync(partial, keptBytes === 0 ? 'w' : 'r+', 0o600))
+  orRefuse(() => ftruncateSync(file, keptBytes))
+  let length = keptBytes
+  let isOpen = true
+  const close = () => {
+    if (isOpen) closeSync(file)
+    isOpen = false
+  }
+  return {
+    write: (text) => {
+      const bytes = Buffer.from(text)
+      for (let done = 0; done < bytes.length; )
+        done += orRefuse(() => writeSync(file, bytes, done, bytes.length - done, length + done))
+      length += bytes.length
+    },
+    sync: () => {
+      orRefuse(() => fdatasyncSync(file))
+      return length
+    },
+    finish: () => {
+      orRefuse(() => fdatasyncSync(file))
+      close()
+      orRefuse(() => renameSync(partial, out))
+    },
+    close,
+  }
 }
