@@ -9,27 +9,54 @@ const NODE = 1
 const leaf = Buffer.alloc(33, LEAF)
 const node = Buffer.alloc(65, NODE)
 
-/** A Merkle tree that takes hashes one by one and holds at most one node for each level. */
-type Tree = { readonly add: (rowHash: string) => void; readonly root: () => string | undefined }
+/** A Merkle tree that takes hashes from left to right, and holds at most one node for each level. */
+export type Tree = {
+  /** The hash of a row: in hex, or as text of one character for each byte (latin1). */
+  readonly add: (rowHash: string, encoding?: 'hex' | 'latin1') => void
+  /** In hex, the root over as many rows as each part before had; only in a tree without rows of its own. */
+  readonly addPart: (root: string) => void
+  /** In hex; undefined when nothing was added. The tree is then of no use. */
+  readonly root: () => string | undefined
+}
+
+const HASH_BYTES = 32
+const MAX_LEVELS = 64
 
 export function createTree(): Tree {
-  /** Roots of full subtrees, largest first, like the binary digits of the number of leaves. */
-  const roots: string[] = []
-  let leaves = 0
+  /**
+   * Roots of full subtrees, largest first, like the binary digits of the count. One byte stands before them, so that two
+   * neighbours are hashed where they stand.
+   */
+  const roots = Buffer.alloc(1 + MAX_LEVELS * HASH_BYTES)
+  let depth = 0
+  let count = 0
+  const push = (hashed: string, encoding: 'hex' | 'latin1') => {
+    roots.write(hashed, 1 + depth * HASH_BYTES, HASH_BYTES, encoding)
+    depth += 1
+  }
   const joinLast = () => {
-    const right = roots.pop() ?? ''
-    const left = roots.pop() ?? ''
-    roots.push(hashNode(left, right))
+    depth -= 2
+    const start = depth * HASH_BYTES
+    const replaced = roots[start] as number
+    roots[start] = NODE
+    const joined = hash('sha256', roots.subarray(start, start + 1 + 2 * HASH_BYTES), 'binary')
+    roots[start] = replaced
+    push(joined, 'latin1')
+  }
+  const add = (hashed: string, encoding: 'hex' | 'latin1') => {
+    push(hashed, encoding)
+    count += 1
+    for (let rest = count; rest % 2 === 0; rest /= 2) joinLast()
   }
   return {
-    add: (rowHash) => {
-      roots.push(hashLeaf(rowHash))
-      leaves += 1
-      for (let rest = leaves; rest % 2 === 0; rest /= 2) joinLast()
+    add: (rowHash, encoding = 'hex') => {
+      leaf.write(rowHash, 1, encoding)
+      add(hash('sha256', leaf, 'binary'), 'latin1')
     },
+    addPart: (root) => add(root, 'hex'),
     root: () => {
-      while (roots.length > 1) joinLast()
-      return roots[0]
+      while (depth > 1) joinLast()
+      return depth === 0 ? undefined : roots.toString('hex', 1, 1 + HASH_BYTES)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
+import type { Tree } from './verify-merkle.ts'
 import { FIELDS_OF_FORMAT_1, HASHED_FIELDS } from './verify-row.ts'
-import type { RowTree } from './verify-row-tree.ts'
 
 /** How far the rows of a chain are checked. */
 export type Position = {
@@ -8,7 +8,7 @@ export type Position = {
   /** The hash of the last row. */
   readonly hash: DataView<ArrayBuffer>
   /** Takes the rows as leaves, where the root is wanted. */
-  tree: RowTree | undefined
+  tree: Tree | undefined
   /** The field policies that rows refer to. */
   readonly references: Set<string>
   /** The last one of them. */
@@ -61,7 +61,7 @@ function checkRow(position: Position, { page, view, at, rowEnd }: RowBytes): boo
   if (!movePrevious(position.hash, view, previousAt, end)) return false
   const computed = hash('sha256', page.subarray(at + 1, end + HASH_BYTES), 'binary')
   if (!takeHash(position.hash, view, hashAt, computed)) return false
-  position.tree?.add(view, hashAt)
+  position.tree?.add(computed, 'latin1')
   return true
 }
 

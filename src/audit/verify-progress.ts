@@ -1,5 +1,5 @@
 import type { SignedHead } from './open-checkpoint.ts'
-import { createNodeTree } from './verify-node-tree.ts'
+import { createTree } from './verify-merkle.ts'
 import { ZERO_HASH } from './verify-row.ts'
 import type { CheckedSegment, Segment } from './verify-segments.ts'
 
@@ -35,8 +35,7 @@ export function createChainProgress(): ChainProgress {
 }
 
 function joinParts(parts: readonly string[]): string | undefined {
-  if (parts.length === 1) return parts[0]
-  const tree = createNodeTree()
-  for (const part of parts) tree.add(Buffer.from(part, 'hex').toString('latin1'))
+  const tree = createTree()
+  for (const part of parts) tree.addPart(part)
   return tree.root()
 }

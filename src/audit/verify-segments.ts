@@ -1,7 +1,6 @@
 import { type RowPages, UnexpectedValue } from '../database/row-pages.ts'
-import { createLanes } from './verify-lanes.ts'
+import { createTree } from './verify-merkle.ts'
 import { checkPage, type Position } from './verify-page.ts'
-import { createRowTree } from './verify-row-tree.ts'
 
 const HASH_BYTES = 32
 
@@ -30,7 +29,7 @@ export type CheckedStretch = {
 type CheckStretch = (stretch: Stretch) => Promise<CheckedStretch | undefined>
 
 /** Checks one stretch at a time. */
-export function createStretchCheck(pages: RowPages, lanes = createLanes()): CheckStretch {
+export function createStretchCheck(pages: RowPages): CheckStretch {
   return async (stretch) => {
     const position = toPosition(stretch)
     const take = (page: Buffer<ArrayBuffer>, length: number) => {
@@ -39,7 +38,7 @@ export function createStretchCheck(pages: RowPages, lanes = createLanes()): Chec
     const segments: CheckedSegment[] = []
     try {
       for (const { upTo, hasRoot } of stretch.segments) {
-        position.tree = hasRoot ? createRowTree(lanes) : undefined
+        position.tree = hasRoot ? createTree() : undefined
         await pages.read(stretch.chain, { after: position.sequence, upTo }, take)
         if (position.sequence !== upTo) return undefined
         segments.push({

@@ -1,19 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { VerifyOptions } from '../../src/audit/verify-audit-log.ts'
 import { verifyInThreads } from '../../src/audit/verify-in-threads.ts'
-import { createLanes } from '../../src/audit/verify-lanes.ts'
 import { createStretchCheck } from '../../src/audit/verify-segments.ts'
 import { createSqliteRowPages } from '../../src/database/sqlite-row-pages.ts'
 import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 
-/** Once: assembling them takes longer than checking a small log. */
-const lanes = createLanes()
 /** Small, so that checkpoints cover several parts. */
 const PART_ROWS = 8
 
 /** What the threads of a verification do, on this connection: undefined when they do not accept the log. */
 export function verifyPages(database: DatabaseSync, options: VerifyOptions) {
   const pages = createSqliteRowPages(database)
-  const checker = { check: createStretchCheck(pages, lanes), mostAtOnce: 3 }
+  const checker = { check: createStretchCheck(pages), mostAtOnce: 3 }
   return verifyInThreads(createSqliteAuditSnapshot(database), checker, options, PART_ROWS)
 }
