@@ -1,3 +1,6 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Database } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
@@ -13,7 +16,7 @@ const listColumns = async (database: Database) =>
 const ONLY_IN_POSTGRES = /^(audit_entry|checked_guess|checked_answer|audit_undated)\./
 
 it.skipIf(!hasPostgres())('SQLite and PostgreSQL have the same tables and columns', async () => {
-  const sqlite = openSqlite(':memory:')
+  const sqlite = openSqlite(join(mkdtempSync(join(tmpdir(), 'schema-')), 'tabbat.db'))
   const postgres = await openPostgres(await createEmptyDatabase())
   await migrate(sqlite)
   await migrate(postgres)
