@@ -10,9 +10,9 @@ import { toPublicKey } from '../src/audit/open-checkpoint.ts'
 import { searchTimelines } from '../src/audit/search-timelines.ts'
 import { createSigner } from '../src/audit/signing.ts'
 import { verifyStore } from '../src/audit/verify-store.ts'
+import { openStore } from '../src/context/store.ts'
 import { DAY_MS } from '../src/contract/time.ts'
 import { readTableSizes } from '../src/database/table-sizes.ts'
-import { openStore } from '../src/store/store.ts'
 import { fillAuditLog } from './audit-sample.ts'
 
 /**

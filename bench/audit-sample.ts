@@ -3,7 +3,7 @@ import { makeCheckpoint } from '../src/audit/checkpoint.ts'
 import { toPolicyId } from '../src/audit/released-fields.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../src/audit/row.ts'
 import type { Signer } from '../src/audit/signing.ts'
-import type { Store } from '../src/store/store.ts'
+import type { Store } from '../src/context/store.ts'
 import { createReference } from '../src/verification/reference.ts'
 
 type Sample = {

@@ -11,7 +11,7 @@ import { searchAudit } from '../src/audit/search.ts'
 import { searchTimelines } from '../src/audit/search-timelines.ts'
 import { createSigner } from '../src/audit/signing.ts'
 import { writeExtract } from '../src/audit/write-extract.ts'
-import { openStore, type Store } from '../src/store/store.ts'
+import { openStore, type Store } from '../src/context/store.ts'
 import { fillAuditLog } from './audit-sample.ts'
 
 const [folder = '', rows = '1000000'] = process.argv.slice(2)

@@ -6,7 +6,7 @@ import { findCheckpointFile } from '../src/audit/checkpoint-file.ts'
 import { toPublicKey } from '../src/audit/open-checkpoint.ts'
 import { createSigner } from '../src/audit/signing.ts'
 import { verifyStore } from '../src/audit/verify-store.ts'
-import { openStore } from '../src/store/store.ts'
+import { openStore } from '../src/context/store.ts'
 import { fillAuditLog } from './audit-sample.ts'
 
 /** How fast `tabbat audit verify` is, and that it needs no more memory for more rows. */

@@ -18,7 +18,7 @@ import { basename, dirname, join } from 'node:path'
 import { Client } from 'pg'
 import { inject, type ProvidedContext } from 'vitest'
 import type { TestProject } from 'vitest/node'
-import { openStore } from '../src/store/store.ts'
+import { openStore } from '../src/context/store.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -5,13 +5,13 @@ import { AdminError } from '../contract/admin-error.ts'
 import type { Role } from '../contract/role.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { AccountRow } from '../store/account-rows.ts'
-import type { Store } from '../store/store.ts'
+import type { AccountRow } from './account-rows.ts'
+import type { AccountTable } from './account-table.ts'
 import { createToken, toTokenId } from './token.ts'
 
 /** What a change of accounts needs. The console and the command line use the same functions. */
 export type AccountDeps = {
-  readonly store: Pick<Store, 'accounts'>
+  readonly store: { readonly accounts: AccountTable }
   readonly audit: Pick<AuditLog, 'record'>
   /** Who makes the change: the name of an account, or the system user on the command line. */
   readonly by: string

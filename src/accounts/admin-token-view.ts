@@ -1,5 +1,5 @@
 import { steadyNow } from '../contract/time.ts'
-import type { AdminTokenRow } from '../store/admin-token-table.ts'
+import type { AdminTokenRow } from './admin-token-table.ts'
 
 /** A token without its secret, for the CLI and the admin API. */
 export function toAdminTokenView(row: AdminTokenRow) {

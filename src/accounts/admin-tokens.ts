@@ -4,14 +4,13 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import { toKeyHash } from '../keys/api-key.ts'
 import { InvalidOption, readLifetime } from '../keys/key-options.ts'
-import type { AdminTokenRow } from '../store/admin-token-table.ts'
-import type { Store } from '../store/store.ts'
 import { type AccountDeps, withAudit } from './accounts.ts'
 import { createTokenText } from './admin-token.ts'
+import type { AdminTokenRow, AdminTokenTable } from './admin-token-table.ts'
 
 /** What a change of tokens needs. The console and the command line use the same functions. */
 export type AdminTokenDeps = Pick<AccountDeps, 'audit' | 'by'> & {
-  readonly store: Pick<Store, 'adminTokens'>
+  readonly store: { readonly adminTokens: AdminTokenTable }
   readonly keyring: Pick<Keyring, 'api-key-pepper'>
 }
 

@@ -1,8 +1,8 @@
 import type { AuditLog } from '../audit/audit-log.ts'
 import { AdminError } from '../contract/admin-error.ts'
-import type { AccountRow } from '../store/account-rows.ts'
-import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { AccountRow } from './account-rows.ts'
+import type { AccountTable } from './account-table.ts'
 import type { Passwords } from './passwords.ts'
 import type { Throttle, ThrottleKey } from './throttle.ts'
 
@@ -15,7 +15,11 @@ type PasswordAttempt = {
 }
 
 type Deps = {
-  readonly context: { readonly audit: AuditLog; readonly store: Store; readonly log: Log }
+  readonly context: {
+    readonly audit: AuditLog
+    readonly store: { readonly accounts: AccountTable }
+    readonly log: Log
+  }
   readonly passwords: Passwords
   readonly throttle: Throttle
 }

@@ -1,15 +1,18 @@
 import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { InvitationRow } from '../store/account-rows.ts'
-import type { Store } from '../store/store.ts'
+import type { InvitationRow } from './account-rows.ts'
+import type { AccountTable } from './account-table.ts'
 import { type AccountDeps, withAudit } from './accounts.ts'
 import type { OpenInvitation } from './views.ts'
 
 const ID_LENGTH = 12
 
 /** One-time links that can still be used, oldest first. */
-export const listOpenInvitations = async ({ accounts }: Pick<Store, 'accounts'>): Promise<OpenInvitation[]> =>
-  (await accounts.listInvitations(steadyNow())).map(toOpenInvitation)
+export const listOpenInvitations = async ({
+  accounts,
+}: {
+  readonly accounts: AccountTable
+}): Promise<OpenInvitation[]> => (await accounts.listInvitations(steadyNow())).map(toOpenInvitation)
 
 export async function voidInvitation(deps: AccountDeps, id: string): Promise<void> {
   const { accounts } = deps.store

@@ -1,9 +1,9 @@
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { SignInMethod } from '../contract/sign-in-method.ts'
-import type { AccountRow, SessionDetails } from '../store/account-rows.ts'
-import type { FactorUse } from '../store/factor-rows.ts'
+import type { AccountRow, SessionDetails } from './account-rows.ts'
 import { withAudit } from './accounts.ts'
 import type { Devices } from './devices.ts'
+import type { FactorUse } from './factor-rows.ts'
 import type { Sessions } from './sessions.ts'
 
 /** The cookies of a browser after a sign-in. */

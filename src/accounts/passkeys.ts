@@ -8,9 +8,9 @@ import type {
 import { AdminError } from '../contract/admin-error.ts'
 import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { PasskeyRow, PasskeyTable } from '../store/passkey-table.ts'
 import { type Challenge, createChallenge, readChallenge } from './challenge.ts'
 import type { PasskeySite } from './passkey-site.ts'
+import type { PasskeyRow, PasskeyTable } from './passkey-table.ts'
 
 /** Loaded with the first use, so that the server starts faster and needs less memory. */
 const load = () => import('@simplewebauthn/server')

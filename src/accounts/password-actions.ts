@@ -3,7 +3,7 @@ import { AdminError } from '../contract/admin-error.ts'
 import type { Actor } from '../contract/role.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
-import type { Store } from '../store/store.ts'
+import type { AccountTable } from './account-table.ts'
 import { withAudit } from './accounts.ts'
 import type { PasswordCheck } from './check-password.ts'
 import { isConfirmed } from './confirmed.ts'
@@ -29,7 +29,7 @@ export type PasswordActions = {
 
 type Deps = {
   readonly audit: AuditLog
-  readonly store: Pick<Store, 'accounts'>
+  readonly store: { readonly accounts: AccountTable }
   readonly passwords: Passwords
   readonly check: PasswordCheck
 }

@@ -1,10 +1,13 @@
 import { UserError } from '../errors.ts'
-import type { Store } from '../store/store.ts'
+import type { AccountTable } from './account-table.ts'
 import { type AccountDeps, findAccount, withAudit } from './accounts.ts'
+import type { FactorTable } from './factor-table.ts'
 
 /** For an account that has lost its second factor: deletes all of them with the recovery codes, and ends its sessions. */
 export async function resetSecondFactors(
-  deps: Omit<AccountDeps, 'store'> & { readonly store: Pick<Store, 'accounts' | 'factors'> },
+  deps: Omit<AccountDeps, 'store'> & {
+    readonly store: { readonly accounts: AccountTable; readonly factors: FactorTable }
+  },
   name: string,
 ): Promise<void> {
   await findAccount(deps, name)

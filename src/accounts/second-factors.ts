@@ -4,12 +4,11 @@ import { AdminError } from '../contract/admin-error.ts'
 import type { Actor } from '../contract/role.ts'
 import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { AccountTable } from '../store/account-table.ts'
-import { LAST_FACTOR } from '../store/factor-rows.ts'
-import type { FactorTable } from '../store/factor-table.ts'
-import type { PasskeyRow } from '../store/passkey-table.ts'
-import type { Store } from '../store/store.ts'
+import type { AccountTable } from './account-table.ts'
 import { withAudit } from './accounts.ts'
+import { LAST_FACTOR } from './factor-rows.ts'
+import type { FactorTable } from './factor-table.ts'
+import type { PasskeyRow, PasskeyTable } from './passkey-table.ts'
 import { createRecoveryCodes, toRecoveryHash } from './recovery-codes.ts'
 import { toSessionId } from './sessions.ts'
 import type { Throttle } from './throttle.ts'
@@ -21,7 +20,11 @@ import type { FactorList } from './views.ts'
 export type FactorDeps = {
   readonly context: {
     readonly audit: AuditLog
-    readonly store: Pick<Store, 'factors' | 'accounts' | 'passkeys'>
+    readonly store: {
+      readonly factors: FactorTable
+      readonly accounts: AccountTable
+      readonly passkeys: PasskeyTable
+    }
   }
   readonly key: () => KeyObject
   readonly throttle: Throttle

@@ -1,7 +1,7 @@
 import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { SessionRow } from '../store/account-rows.ts'
-import type { Store } from '../store/store.ts'
+import type { SessionRow } from './account-rows.ts'
+import type { AccountTable } from './account-table.ts'
 import { type AccountDeps, withAudit } from './accounts.ts'
 import { toLimits } from './sessions.ts'
 import type { OpenSession } from './views.ts'
@@ -10,7 +10,7 @@ const ID_LENGTH = 12
 
 /** Open sessions of one account, or of all; the most recently used first. `own` is the session that asks. */
 export async function listOpenSessions(
-  { accounts }: Pick<Store, 'accounts'>,
+  { accounts }: { readonly accounts: AccountTable },
   account?: string,
   own?: Uint8Array,
 ): Promise<OpenSession[]> {

@@ -5,9 +5,10 @@ import { holdsPersonNumber } from '../contract/free-text.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { steadyNow } from '../contract/time.ts'
 import { toTextMac } from '../crypto/mac.ts'
-import type { AccountRow } from '../store/account-rows.ts'
-import type { Store } from '../store/store.ts'
+import type { AccountRow } from './account-rows.ts'
+import type { AccountTable } from './account-table.ts'
 import { withAudit } from './accounts.ts'
+import type { IdentityTable } from './identity-table.ts'
 import { toBase32 } from './totp.ts'
 
 /** What the provider has said about a person, with a valid signature. */
@@ -22,7 +23,7 @@ export type ClaimRules = {
 }
 
 type Deps = {
-  readonly store: Pick<Store, 'accounts' | 'identities'>
+  readonly store: { readonly accounts: AccountTable; readonly identities: IdentityTable }
   readonly audit: AuditLog
   readonly key: KeyObject
 }

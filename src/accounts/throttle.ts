@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { AdminError } from '../contract/admin-error.ts'
 import { steadyNow } from '../contract/time.ts'
 import { toTextMac } from '../crypto/mac.ts'
-import { KEPT, type ThrottleTable } from '../store/throttle-table.ts'
+import { KEPT, type ThrottleTable } from './throttle-table.ts'
 
 /** A counter of wrong passwords or codes. */
 export type ThrottleKey = {

@@ -1,3 +1,4 @@
+import type { AccountRow } from '../accounts/account-rows.ts'
 import {
   changeRole,
   inviteAccount,
@@ -7,7 +8,6 @@ import {
 } from '../accounts/accounts.ts'
 import { listOpenInvitations, voidInvitation } from '../accounts/open-invitations.ts'
 import { type Static, Type } from '../contract/schema.ts'
-import type { AccountRow } from '../store/account-rows.ts'
 import { toAccountDeps } from './admin-deps.ts'
 import { done, Ok, RoleName, strict, Time } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'

@@ -1,6 +1,7 @@
 import type { AccountDeps } from '../accounts/accounts.ts'
 import type { CheckAdminToken } from '../accounts/check-admin-token.ts'
 import type { Context } from '../context/context.ts'
+import type { Store } from '../context/store.ts'
 import type { Actor } from '../contract/role.ts'
 import type { Addresses } from '../http/address.ts'
 import type { App } from '../http/app.ts'
@@ -26,7 +27,7 @@ export type AdminDeps = {
   /** Verification of the whole audit log. */
   readonly checks: ChainChecks
   readonly counter: RecordCounter
-  readonly archives: ArchiveReads
+  readonly archives: ArchiveReads<Store>
   readonly searches: Searches
 }
 

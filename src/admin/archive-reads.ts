@@ -2,23 +2,26 @@ import type { KeyObject } from 'node:crypto'
 import { type CheckDigest, createDigestCheck } from '../audit/archive/check-digest.ts'
 import { findArchivesOf } from '../audit/archive/find-archives.ts'
 import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
+import type { AuditStore } from '../audit/audit-store.ts'
 import { UserError } from '../errors.ts'
-import type { Store } from '../store/store.ts'
 
 /** The log with the archives in TABBAT_AUDIT_ARCHIVE_DIR, for one request. */
-export type RequestLog = WholeLog & {
+export type RequestLog<S extends AuditStore = AuditStore> = WholeLog<S> & {
   readonly isOver: () => boolean
   /** What was not searched, and how to search it; null if nothing is left out. */
   readonly toNote: () => string | null
 }
 
-export type ArchiveReads = {
+export type ArchiveReads<S extends AuditStore = AuditStore> = {
   /** Without a limit, for streams. */
-  readonly open: (publicKey: KeyObject, limitMs?: number) => Promise<RequestLog>
+  readonly open: (publicKey: KeyObject, limitMs?: number) => Promise<RequestLog<S>>
 }
 
 /** Each archive is compared with its digest once, then only after it was changed. */
-export function createArchiveReads(store: Store, archiveDir: string | undefined): ArchiveReads {
+export function createArchiveReads<S extends AuditStore>(
+  store: S,
+  archiveDir: string | undefined,
+): ArchiveReads<S> {
   const check = createDigestCheck()
   return {
     open: async (publicKey, limitMs) => {

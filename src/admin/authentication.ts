@@ -1,4 +1,5 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
+import type { AccountRow } from '../accounts/account-rows.ts'
 import { withAudit } from '../accounts/accounts.ts'
 import { createPasswordCheck } from '../accounts/check-password.ts'
 import { createSecondFactorCheck, type SignInProof } from '../accounts/check-second-factor.ts'
@@ -16,7 +17,6 @@ import { toSignInThrottleKeys } from '../accounts/throttle-keys.ts'
 import type { Context } from '../context/context.ts'
 import type { Actor } from '../contract/role.ts'
 import { steadyNow } from '../contract/time.ts'
-import type { AccountRow } from '../store/account-rows.ts'
 
 /** Where a session is opened from. */
 export type SessionOrigin = {

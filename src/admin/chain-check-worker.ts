@@ -2,8 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { findArchivesOf } from '../audit/archive/find-archives.ts'
 import { type CheckpointFile, findCheckpointFile } from '../audit/checkpoint-file.ts'
 import { verifyStore } from '../audit/verify-store.ts'
+import { openDatabase } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
-import { openStore } from '../store/store.ts'
 import { type CheckInput, type CheckMessage, UPLOADED } from './chain-check.ts'
 
 const { store: options, publicKey, folder, uploaded, archiveDir } = workerData as CheckInput
@@ -22,7 +22,7 @@ function findFile(): CheckpointFile | undefined {
 
 async function check(): Promise<CheckMessage> {
   const file = findFile()
-  const store = await openStore(options)
+  const store = await openDatabase(options)
   try {
     const onProgress = (rows: number, total: number) => send({ rows, total })
     // The other processors are for requests.

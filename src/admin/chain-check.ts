@@ -12,8 +12,8 @@ import type { Verdict } from '../audit/verify-audit-log.ts'
 import type { Context } from '../context/context.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
+import type { DatabaseOptions } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
-import type { StoreOptions } from '../store/store.ts'
 import { Time } from './fields.ts'
 
 /** The verification of the log that is running, or the last one. */
@@ -163,7 +163,7 @@ function toResult(
 
 /** The input of the worker thread that verifies the audit log. */
 export type CheckInput = {
-  readonly store: StoreOptions
+  readonly store: DatabaseOptions
   readonly publicKey: KeyObject
   /** The folder of checkpoints.log. */
   readonly folder: string

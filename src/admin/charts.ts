@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
+import type { SourceCallStep } from '../statistics/source-call-table.ts'
+import { type KeyStep, MOST_KEY_STEPS } from '../statistics/statistics-table.ts'
 import { type Period, toStepSeconds, toSteps } from '../statistics/steps.ts'
-import type { SourceCallStep } from '../store/source-call-table.ts'
-import { type KeyStep, MOST_KEY_STEPS } from '../store/statistics-table.ts'
 import { Time } from './fields.ts'
 import {
   Latency,

@@ -3,6 +3,8 @@ import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
 import { estimatePercentile } from '../statistics/latency-classes.ts'
+import type { LatencyStep } from '../statistics/latency-queries.ts'
+import type { KeyCount } from '../statistics/statistics-table.ts'
 import {
   MOST_STEPS,
   type Period,
@@ -17,8 +19,6 @@ import {
   toStepSeconds,
   toSteps,
 } from '../statistics/steps.ts'
-import type { LatencyStep } from '../store/latency-queries.ts'
-import type { KeyCount } from '../store/statistics-table.ts'
 import { Mode, Operation, strict, Time } from './fields.ts'
 import { readSourceStates, SourceState } from './source-states.ts'
 

@@ -1,14 +1,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { type DatabaseOptions, openDatabase } from '../database/open-database.ts'
+import { createRegistryTable } from '../registry/registry-table.ts'
 import { countRecords } from '../registry/stats.ts'
-import { openStore, type StoreOptions } from '../store/store.ts'
 
 /** An error reaches the caller as the error event of the worker. */
 async function run(): Promise<void> {
-  const store = await openStore(workerData as StoreOptions)
+  const { database, close } = await openDatabase(workerData as DatabaseOptions)
   try {
-    parentPort?.postMessage(await countRecords(store))
+    parentPort?.postMessage(await countRecords({ registry: createRegistryTable(database) }))
   } finally {
-    await store.close()
+    await close()
   }
 }
 

@@ -1,18 +1,20 @@
 import type { KeyObject } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { AuditFilter } from '../audit/audit-filter.ts'
+import { type AuditStore, openAuditStore } from '../audit/audit-store.ts'
 import type { ScanPosition } from '../audit/reverse-scan.ts'
 import { searchAudit } from '../audit/search.ts'
 import { SEARCH_LIMITS } from '../audit/search-page.ts'
 import { searchTimelines } from '../audit/search-timelines.ts'
+import type { DatabaseOptions } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
 import { findRequestsOf, toTimes } from '../requests/of-reference.ts'
+import { createRequestTable } from '../requests/request-table.ts'
 import { type RequestFilter, type RequestPosition, searchRequests } from '../requests/search.ts'
-import { openStore, type Store, type StoreOptions } from '../store/store.ts'
 import { createArchiveReads, type RequestLog } from './archive-reads.ts'
 
 /** What the thread is started with. */
-export type SearchWorkerData = { readonly store: StoreOptions; readonly archiveDir: string | undefined }
+export type SearchWorkerData = { readonly store: DatabaseOptions; readonly archiveDir: string | undefined }
 
 type AuditSearchInput = {
   readonly filter: AuditFilter
@@ -26,7 +28,8 @@ type Reference = { readonly reference: string; readonly publicKey: KeyObject }
 const LIMIT_MS = 5000
 
 /** The searches that run in the thread. */
-const createSearches = (store: Store, archiveDir: string | undefined) => {
+const createSearches = (store: AuditStore, archiveDir: string | undefined) => {
+  const requestTable = createRequestTable(store.database)
   const archives = createArchiveReads(store, archiveDir)
   const withLog = async <T>(publicKey: KeyObject, work: (log: RequestLog) => Promise<T>) => {
     const log = await archives.open(publicKey, LIMIT_MS)
@@ -45,10 +48,10 @@ const createSearches = (store: Store, archiveDir: string | undefined) => {
     timeline: ({ reference, publicKey }: Reference) =>
       withLog(publicKey, (log) => log.store.audit.byReference(reference)),
     requests: ({ filter, before }: { filter: RequestFilter; before: RequestPosition | undefined }) =>
-      searchRequests(store.requests, filter, before),
+      searchRequests(requestTable, filter, before),
     requestsOf: async ({ reference }: { reference: string }) => {
       const rows = await store.audit.byReference(reference)
-      return findRequestsOf(store.requests, reference, rows.flatMap(toTimes))
+      return findRequestsOf(requestTable, reference, rows.flatMap(toTimes))
     },
   }
 }
@@ -68,7 +71,7 @@ export type SearchAnswer =
 
 async function serve(): Promise<void> {
   const { store: options, archiveDir } = workerData as SearchWorkerData
-  const searches = createSearches(await openStore(options), archiveDir)
+  const searches = createSearches(await openAuditStore(options), archiveDir)
   const answer = async ({ id, kind, input }: SearchQuestion): Promise<SearchAnswer> => {
     try {
       return { id, result: await searches[kind](input) }

@@ -10,7 +10,7 @@ export const WORKER_THREADS = {
   'audit-verify': 'src/audit/verify-worker.ts',
   scrub: 'src/registry/scrub-worker.ts',
   sealing: 'src/registry/import/sealing-worker.ts',
-  'sqlite-writer': 'src/store/sqlite-worker.ts',
+  'sqlite-writer': 'src/context/sqlite-worker.ts',
   'wal-checkpoint': 'src/database/wal-checkpoint-worker.ts',
 } as const
 

@@ -6,7 +6,7 @@ import { type CommitCheck, packChecks, type Refusal } from '../ledger/commit-che
 import type { Completion } from '../ledger/completion.ts'
 import type { EncodedRows } from '../ledger/encoded-rows.ts'
 import type { QueueChange, QueueRefusal } from '../ledger/queue-change.ts'
-import type { AuditTable } from '../store/audit-table.ts'
+import type { AuditTable } from './audit-table.ts'
 import type { AuditEntry } from './row.ts'
 import { tallyRows } from './tally.ts'
 import { wasCommitted } from './unknown-commit.ts'

@@ -4,8 +4,8 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { steadyNow } from '../contract/time.ts'
 import { monthOf } from '../ledger/audit-months.ts'
-import type { Chain } from '../store/audit-chains.ts'
-import type { AuditTable } from '../store/audit-table.ts'
+import type { Chain } from './audit-chains.ts'
+import type { AuditTable } from './audit-table.ts'
 
 /** An owner without a heartbeat for this long is considered dead. */
 export const DEAD_AFTER_MS = 180_000

@@ -5,7 +5,7 @@ import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { CHECKPOINT_EVENT } from '../contract/event.ts'
 import { UserError } from '../errors.ts'
-import type { Checkpoint } from '../store/audit-table.ts'
+import type { Checkpoint } from './audit-table.ts'
 
 /**
  * Checkpoints outside the database: a copy of a checkpoints.log, a folder with its parts, or a file of received webhooks, one event

@@ -9,7 +9,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promi
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import type { Checkpoint } from '../store/audit-table.ts'
+import type { Checkpoint } from './audit-table.ts'
 import { isPart, parseLine } from './checkpoint-file.ts'
 
 export const CHECKPOINT_FILE = 'checkpoints.log'

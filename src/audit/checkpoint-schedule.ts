@@ -1,4 +1,4 @@
-import type { AuditTable } from '../store/audit-table.ts'
+import type { AuditTable } from './audit-table.ts'
 import { makeCheckpoint } from './checkpoint.ts'
 import type { RecentRows } from './recent-rows.ts'
 import type { Signer } from './signing.ts'

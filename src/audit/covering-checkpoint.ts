@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { LoggedRow } from '../ledger/audit-row.ts'
-import { type AuditSnapshot, withAuditSnapshot } from '../store/audit-snapshot.ts'
-import type { Checkpoint } from '../store/audit-table.ts'
-import type { Store } from '../store/store.ts'
 import type { ArchivedLog } from './archive/archived-log.ts'
+import { type AuditSnapshot, withAuditSnapshot } from './audit-snapshot.ts'
+import type { AuditStore } from './audit-store.ts'
+import type { Checkpoint } from './audit-table.ts'
 import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'
 
 /** A checkpoint, and its statement about the rows of a chain among which a row is. */
@@ -14,7 +14,7 @@ const FIRST_LOOK = 4
 
 /** The log, and its archives: the checkpoints of an archived row are in its archive. */
 export type LogWithArchives = {
-  readonly store: Store
+  readonly store: AuditStore
   readonly archived?: Pick<ArchivedLog, 'has' | 'checkpoints'> | undefined
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AuditRow, LoggedRow } from '../ledger/audit-row.ts'
-import type { AuditTable } from '../store/audit-table.ts'
+import type { AuditTable } from './audit-table.ts'
 
 /** Few enough not to delay requests. */
 const ROWS_AT_ONCE = 100

@@ -1,6 +1,6 @@
 import type { LoggedRow } from '../ledger/audit-row.ts'
-import type { AuditTable } from '../store/audit-table.ts'
 import type { AuditFilter } from './audit-filter.ts'
+import type { AuditTable } from './audit-table.ts'
 import type { ExtractAbout } from './extract-record.ts'
 import { findRows } from './search.ts'
 import { findTimelines, type TimelineTable } from './search-timelines.ts'

@@ -1,6 +1,6 @@
-import type { AuditTable } from '../store/audit-table.ts'
-import type { Loss } from '../store/loss-table.ts'
 import { type AcknowledgedRow, listAcknowledged, readAcknowledged } from './acknowledged-file.ts'
+import type { AuditTable } from './audit-table.ts'
+import type { Loss } from './loss-table.ts'
 
 type Rows = Pick<AuditTable, 'find' | 'head'>
 type Log = Rows & Pick<AuditTable, 'chains'>

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { BLOCK_ROWS, KEY_BYTES, type RowKeys, toPages, writeKey } from '../store/subject-blocks.ts'
-import type { SubjectTable } from '../store/subject-table.ts'
 import type { RecentRows } from './recent-rows.ts'
+import { BLOCK_ROWS, KEY_BYTES, type RowKeys, toPages, writeKey } from './subject-blocks.ts'
+import type { SubjectTable } from './subject-table.ts'
 
 export type IndexOptions = {
   /** Rows of a full block. */

@@ -1,7 +1,7 @@
-import { BLOCK_ROWS } from '../store/subject-blocks.ts'
-import type { IndexedChain, SubjectTable } from '../store/subject-table.ts'
 import { type IndexOptions, indexChain } from './index-chain.ts'
 import type { RecentRows } from './recent-rows.ts'
+import { BLOCK_ROWS } from './subject-blocks.ts'
+import type { IndexedChain, SubjectTable } from './subject-table.ts'
 
 type AllChainsOptions = Omit<IndexOptions, 'recent'> & {
   /** A chain that no process extends gets a block for fewer rows, so that many short chains need no long scan. */

@@ -1,4 +1,4 @@
-import type { Loss, LossTable } from '../store/loss-table.ts'
+import type { Loss, LossTable } from './loss-table.ts'
 import type { AuditEntry } from './row.ts'
 import type { Signer } from './signing.ts'
 

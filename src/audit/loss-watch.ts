@@ -1,7 +1,7 @@
-import type { AuditTable } from '../store/audit-table.ts'
-import type { Loss, LossTable } from '../store/loss-table.ts'
 import { type AcknowledgedFile, createAcknowledgedFile, removeAcknowledged } from './acknowledged-file.ts'
+import type { AuditTable } from './audit-table.ts'
 import { findLoss } from './find-loss.ts'
+import type { Loss, LossTable } from './loss-table.ts'
 
 /** Refuses to extend a chain that has lost acknowledged rows, as after a failover to a standby that lagged. */
 export class AcknowledgedRowsLost extends Error {

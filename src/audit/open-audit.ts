@@ -1,15 +1,15 @@
 import type { Keyring } from '../crypto/keyring.ts'
 import type { DatabaseSettings } from '../database/settings.ts'
-import type { Loss } from '../store/loss-table.ts'
-import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type AuditLog, openAuditLog } from './audit-log.ts'
+import type { AuditStore } from './audit-store.ts'
+import type { Loss } from './loss-table.ts'
 import { createRecentRows, type RecentRows } from './recent-rows.ts'
 import type { AuditSettings } from './settings.ts'
 import { createSigner } from './signing.ts'
 
 type AuditDeps = {
-  readonly store: Pick<Store, 'audit' | 'losses'>
+  readonly store: Pick<AuditStore, 'audit' | 'losses'>
   readonly keyring: Keyring
   readonly log: Log
   readonly onUnavailable: () => void

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { UserError } from '../errors.ts'
-import type { AuditTable } from '../store/audit-table.ts'
-import type { Loss } from '../store/loss-table.ts'
-import type { Store } from '../store/store.ts'
 import { listAcknowledged, removeAcknowledged } from './acknowledged-file.ts'
+import type { AuditStore } from './audit-store.ts'
+import type { AuditTable } from './audit-table.ts'
 import { findShortened } from './checkpoint.ts'
 import { CHECKPOINT_FILE } from './checkpoint-folder.ts'
 import { findLosses } from './find-loss.ts'
+import type { Loss } from './loss-table.ts'
 import type { LossOptions } from './loss-watch.ts'
 
 type OpenedLog = {
@@ -39,7 +39,7 @@ type Folders = { readonly dataDir: string; readonly checkpointDir: string }
 
 /** All losses that no operator has accepted: those that servers have found, and those that this node would find at its start. */
 export async function listUnacceptedLosses(
-  store: Store,
+  store: AuditStore,
   { dataDir, checkpointDir }: Folders,
 ): Promise<Loss[]> {
   if (store.database.dialect === 'sqlite') {
@@ -73,7 +73,7 @@ async function forgetRetired({ table, dataDir }: OpenedLog, lost: readonly Loss[
 }
 
 /** Refuses to sign a log that lacks signed rows, unless their loss was accepted. */
-export async function refuseOlderStore({ audit, losses }: Store, checkpointDir: string): Promise<void> {
+export async function refuseOlderStore({ audit, losses }: AuditStore, checkpointDir: string): Promise<void> {
   for (const loss of await findShortened(audit, checkpointDir))
     if (!(await losses.isAccepted(loss))) refuseOlder([loss], checkpointDir)
 }

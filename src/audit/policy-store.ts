@@ -1,4 +1,4 @@
-import type { AuditTable } from '../store/audit-table.ts'
+import type { AuditTable } from './audit-table.ts'
 import { toPolicyId } from './released-fields.ts'
 import type { AuditEntry } from './row.ts'
 

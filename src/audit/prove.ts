@@ -1,7 +1,7 @@
 import { UserError } from '../errors.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
-import type { Checkpoint } from '../store/audit-table.ts'
-import type { Store } from '../store/store.ts'
+import type { AuditStore } from './audit-store.ts'
+import type { Checkpoint } from './audit-table.ts'
 import { checkProof, PROOF_KIND, type Proof, type ProofRow, toProofText } from './check-proof.ts'
 import { makeCheckpoint } from './checkpoint.ts'
 import { findCovering, type LogWithArchives } from './covering-checkpoint.ts'
@@ -41,7 +41,7 @@ export async function prove(deps: ProveDeps, reference: string): Promise<string>
 }
 
 /** The outcome row; without one, the intent row. */
-async function findRow({ audit }: Store, reference: string): Promise<LoggedRow> {
+async function findRow({ audit }: AuditStore, reference: string): Promise<LoggedRow> {
   const rows = await audit.byReference(reference)
   const row = rows.find(({ phase }) => phase === 'outcome') ?? rows[0]
   if (!row)
@@ -58,7 +58,7 @@ async function signNow({ store, signer, checkpointDir }: ProveDeps): Promise<voi
 }
 
 async function findPath(
-  { audit }: Store,
+  { audit }: AuditStore,
   { chain, sequence }: LoggedRow,
   { from, sequence: upTo }: SignedHead,
 ) {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { toKeys, toPages } from '../store/subject-blocks.ts'
-import { CONSENT_INDEX, SUBJECT_INDEX } from '../store/subject-table.ts'
 import { createRecentRows } from './recent-rows.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from './row.ts'
+import { toKeys, toPages } from './subject-blocks.ts'
+import { CONSENT_INDEX, SUBJECT_INDEX } from './subject-table.ts'
 
 const PEOPLE = ['00', '01', 'aa', 'fe'].map((start) => start.repeat(32))
 

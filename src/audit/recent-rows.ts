@@ -1,6 +1,6 @@
 import type { AuditRow } from '../ledger/audit-row.ts'
-import { BLOCK_ROWS, KEY_BYTES, type RowKeys, writeKey } from '../store/subject-blocks.ts'
-import { type BlockIndex, CONSENT_INDEX, SUBJECT_INDEX } from '../store/subject-table.ts'
+import { BLOCK_ROWS, KEY_BYTES, type RowKeys, writeKey } from './subject-blocks.ts'
+import { type BlockIndex, CONSENT_INDEX, SUBJECT_INDEX } from './subject-table.ts'
 
 /**
  * What the blocks of the index and the checkpoints need to know of the rows that this process wrote last, so that they are not

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { monthOf, startOf } from '../ledger/audit-months.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
-import type { Chain } from '../store/audit-chains.ts'
-import type { AuditTable } from '../store/audit-table.ts'
+import type { Chain } from './audit-chains.ts'
+import type { AuditTable } from './audit-table.ts'
 
 /** Position of a scan: the oldest time reached, its chain, and the last row read of that chain. */
 export type ScanPosition = { readonly time: string; readonly chain: string; readonly sequence: number }

@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedRow } from '../ledger/audit-row.ts'
-import type { Checkpoint } from '../store/audit-table.ts'
-import type { Store } from '../store/store.ts'
+import type { AuditStore } from './audit-store.ts'
+import type { Checkpoint } from './audit-table.ts'
 import { type Covering, covers, findCovering, type LogWithArchives } from './covering-checkpoint.ts'
 import { buildMerkleTree, type MerkleTree, type Step } from './merkle.ts'
 
@@ -50,7 +50,7 @@ export function createRowProver(
   }
 }
 
-async function* readHashes({ audit }: Store, { head: { chain, from, sequence } }: Covering) {
+async function* readHashes({ audit }: AuditStore, { head: { chain, from, sequence } }: Covering) {
   for (let after = from; after < sequence; after += HASHES_AT_ONCE) {
     // SQLite answers synchronously: let other work run between two pages.
     await nextTurn()

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { AuditRow } from '../ledger/audit-row.ts'
 import { addHash, addRow, createRowBuffer, type RowBuffer } from '../ledger/encoded-rows.ts'
-import type { Head } from '../store/audit-chains.ts'
+import type { Head } from './audit-chains.ts'
 import { toPolicyId } from './released-fields.ts'
 
 /** An event before it has a position in the log. Absent fields become null. `fields_released` are the names of the fields. */

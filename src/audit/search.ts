@@ -1,6 +1,6 @@
 import type { LoggedRow } from '../ledger/audit-row.ts'
-import type { AuditTable } from '../store/audit-table.ts'
 import { type AuditFilter, compareAge, fitsRow } from './audit-filter.ts'
+import type { AuditTable } from './audit-table.ts'
 import { type ReverseScanTable, type ScanPosition, scanBackwards } from './reverse-scan.ts'
 import {
   collectPage,

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isOutcomeUnknown } from '../database/failure.ts'
 import { LOST_CODE } from '../database/sqlite-files.ts'
 import { isServerTimeout } from '../database/timeout-breaker.ts'
-import type { Head } from '../store/audit-chains.ts'
-import type { AuditTable } from '../store/audit-table.ts'
+import type { Head } from './audit-chains.ts'
+import type { AuditTable } from './audit-table.ts'
 
 /** The database no longer holds rows that were acknowledged. */
 class RowsLost extends Error {

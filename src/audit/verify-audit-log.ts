@@ -1,4 +1,4 @@
-import type { AuditSnapshot } from '../store/audit-snapshot.ts'
+import type { AuditSnapshot } from './audit-snapshot.ts'
 import { type Fault, type SoundPrefix, verifyChain } from './verify-chain.ts'
 import {
   type CheckpointOptions,

@@ -1,4 +1,4 @@
-import type { AuditSnapshot, Cells } from '../store/audit-snapshot.ts'
+import type { AuditSnapshot, Cells } from './audit-snapshot.ts'
 import { HASHED_FIELDS, type RowHasher, ZERO_HASH } from './verify-row.ts'
 
 /** The first fault: where it is, and a sentence about it. */

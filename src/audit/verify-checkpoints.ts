@@ -1,4 +1,3 @@
-import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import {
   type ArchiveOptions,
   type ArchivesVerdict,
@@ -6,6 +5,7 @@ import {
   type VerifiedArchives,
   verifyArchives,
 } from './archive/verify-archives.ts'
+import type { AuditSnapshot } from './audit-snapshot.ts'
 import { type CheckpointFile, readCheckpoints } from './checkpoint-file.ts'
 import { type CheckpointVerifier, createCheckpointVerifier } from './checkpoint-verifier.ts'
 import type { Fault } from './verify-chain.ts'

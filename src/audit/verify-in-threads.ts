@@ -1,5 +1,5 @@
-import type { AuditSnapshot } from '../store/audit-snapshot.ts'
 import { type VerifiedArchives, verifyArchives } from './archive/verify-archives.ts'
+import type { AuditSnapshot } from './audit-snapshot.ts'
 import { type CheckpointFile, readCheckpoints } from './checkpoint-file.ts'
 import { checkHead, isSameHead } from './checkpoint-verifier.ts'
 import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { AuditSnapshot } from '../store/audit-snapshot.ts'
+import type { AuditSnapshot } from './audit-snapshot.ts'
 import { isCount, isSigned, type SignedHead } from './open-checkpoint.ts'
 import type { Fault } from './verify-chain.ts'
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { withAuditSnapshot } from '../store/audit-snapshot.ts'
-import type { Store } from '../store/store.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
+import { withAuditSnapshot } from './audit-snapshot.ts'
 import { type Verdict, type VerifyOptions, verifyAuditLog } from './verify-audit-log.ts'
 import { verifyInThreads } from './verify-in-threads.ts'
 import { openVerifyPool } from './verify-pool.ts'
@@ -16,7 +16,10 @@ const THREADS_FROM_ROWS = 50_000
 const MOST_THREADS = 8
 
 /** Verifies the log of a store. A long one is read by several threads; if it is not sound, one reads it again to say why. */
-export function verifyStore(store: Store, options: StoreVerifyOptions): Promise<Verdict> {
+export function verifyStore(
+  store: Pick<OpenDatabase, 'database' | 'databaseUrl' | 'file'>,
+  options: StoreVerifyOptions,
+): Promise<Verdict> {
   const { threadsFromRows = THREADS_FROM_ROWS, ...others } = options
   const threads = options.threads ?? Math.min(availableParallelism(), MOST_THREADS)
   return withAuditSnapshot(store, async (scan) => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { LoggedRow } from '../ledger/audit-row.ts'
-import type { AuditTable, Checkpoint } from '../store/audit-table.ts'
 import type { AuditFilter } from './audit-filter.ts'
+import type { AuditTable, Checkpoint } from './audit-table.ts'
 import type { LogWithArchives } from './covering-checkpoint.ts'
 import { toPlainRow } from './export.ts'
 import { CSV_HEADER, toCsvLine } from './extract-csv.ts'

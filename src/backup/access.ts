@@ -1,8 +1,13 @@
+import type { AccountTable } from '../accounts/account-table.ts'
+import type { AdminTokenTable } from '../accounts/admin-token-table.ts'
 import { isAtLeast, ROLES, type Role } from '../contract/role.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toTextMac } from '../crypto/mac.ts'
-import type { KeyRow } from '../store/key-rows.ts'
-import type { Tables } from '../store/tables.ts'
+import type { MetaTable } from '../database/meta-table.ts'
+import type { KeyRow } from '../keys/key-rows.ts'
+import type { KeyTable } from '../keys/key-table.ts'
+import type { RemovalTable } from '../ledger/removal-table.ts'
+import type { WebhookTable } from '../webhooks/webhook-table.ts'
 
 export const KINDS = ['key', 'token', 'account', 'endpoint'] as const
 export const STATES = ['valid', 'disabled', 'revoked', 'removed'] as const
@@ -29,10 +34,14 @@ export type StoredAccess = Access & {
   readonly endedAt: number | undefined
 }
 
-export type AccessTables = Pick<
-  Tables,
-  'keys' | 'adminTokens' | 'accounts' | 'webhooks' | 'removals' | 'meta'
->
+export type AccessTables = {
+  readonly keys: KeyTable
+  readonly adminTokens: AdminTokenTable
+  readonly accounts: AccountTable
+  readonly webhooks: WebhookTable
+  readonly removals: RemovalTable
+  readonly meta: MetaTable
+}
 
 export const isEnded = ({ state }: Pick<Access, 'state'>) => state === 'revoked' || state === 'removed'
 

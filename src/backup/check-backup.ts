@@ -2,14 +2,16 @@ import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
 import { verifyStore } from '../audit/verify-store.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import type { RootKeySettings } from '../crypto/root-key.ts'
 import { toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { Row } from '../database/database.ts'
-import { DATA_TABLES } from '../store/data-tables.ts'
-import { loadKeyring, type SealedStoreSettings } from '../store/sealed-store.ts'
-import { type Snapshot, withSnapshot } from '../store/snapshot.ts'
-import type { Store } from '../store/store.ts'
+import { loadKeyring } from '../database/load-keyring.ts'
+import type { MetaTable } from '../database/meta-table.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
+import { DATA_TABLES } from './data-tables.ts'
 import type { Counts, Header } from './format.ts'
 import { restoreBackup } from './restore-backup.ts'
+import { type Snapshot, withSnapshot } from './snapshot.ts'
 
 export type CheckedBackup = {
   readonly header: Header
@@ -28,8 +30,8 @@ type Progress = (done: number, total: number, rows?: number) => void
  * picture opens, and the audit log. Throws when the file cannot be restored. `config` is used for the root key only.
  */
 export async function checkBackup(
-  config: SealedStoreSettings,
-  store: Store,
+  config: RootKeySettings,
+  store: OpenDatabase & { readonly meta: MetaTable },
   file: string,
   onProgress: Progress = () => {},
 ): Promise<CheckedBackup> {

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { RootKeys } from '../crypto/root-key.ts'
 import type { Row, Value } from '../database/database.ts'
 import { UserError } from '../errors.ts'
-import type { DataTable } from '../store/data-tables.ts'
+import type { DataTable } from './data-tables.ts'
 
 /**
  * A backup is gzipped text with one JSON value a line, the same for both databases:

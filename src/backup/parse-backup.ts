@@ -2,7 +2,7 @@ import type { RootKeys } from '../crypto/root-key.ts'
 import type { Value } from '../database/database.ts'
 import { SCHEMA_VERSION } from '../database/migrate.ts'
 import { UserError } from '../errors.ts'
-import { type DataTable, isDataTable, rowsAtOnce } from '../store/data-tables.ts'
+import { type DataTable, isDataTable, rowsAtOnce } from './data-tables.ts'
 import {
   type Counts,
   decodeValue,

@@ -2,12 +2,12 @@ import { type Keyring, openKeyring } from '../crypto/keyring.ts'
 import type { RootKeySettings } from '../crypto/root-key.ts'
 import { loadRootKeys } from '../crypto/root-key.ts'
 import type { Database } from '../database/database.ts'
+import { toRootState } from '../database/load-keyring.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
-import { emptyTables, findContents, insertRows } from '../store/restore-rows.ts'
-import { toRootState } from '../store/sealed-store.ts'
-import type { Store } from '../store/store.ts'
 import type { Contents, Rows } from './parse-backup.ts'
 import { readBackup } from './read-backup.ts'
+import { emptyTables, findContents, insertRows } from './restore-rows.ts'
 
 type RestoreOptions = {
   /** Deletes the present data first, in the same transaction. */
@@ -24,7 +24,7 @@ type RestoreOptions = {
  */
 export async function restoreBackup(
   config: RootKeySettings,
-  store: Store,
+  store: Pick<OpenDatabase, 'database' | 'place'>,
   file: string,
   { force = false, onProgress = () => {}, afterRows = async () => {} }: RestoreOptions = {},
 ): Promise<Contents> {

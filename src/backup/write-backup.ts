@@ -3,12 +3,12 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGzip } from 'node:zlib'
+import type { RootKeys } from '../crypto/root-key.ts'
 import type { Row } from '../database/database.ts'
 import { SCHEMA_VERSION } from '../database/migrate.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
-import { DATA_TABLES } from '../store/data-tables.ts'
-import type { SealedStore } from '../store/sealed-store.ts'
-import { type Snapshot, withSnapshot } from '../store/snapshot.ts'
+import { DATA_TABLES } from './data-tables.ts'
 import {
   type Counts,
   encodeRow,
@@ -18,6 +18,7 @@ import {
   toBackupKey,
   toMacText,
 } from './format.ts'
+import { type Snapshot, withSnapshot } from './snapshot.ts'
 import { writeAtomically } from './write-atomically.ts'
 
 type BackupOptions = {
@@ -33,7 +34,10 @@ const GZIP = { strategy: constants.Z_HUFFMAN_ONLY }
 
 /** Writes a consistent snapshot of all tables while servers run. The root key is not part of it, and authenticates it. */
 export function writeBackup(
-  { store, rootKeys }: Pick<SealedStore, 'store' | 'rootKeys'>,
+  {
+    store,
+    rootKeys,
+  }: { readonly store: Pick<OpenDatabase, 'database' | 'file' | 'place'>; readonly rootKeys: RootKeys },
   file: string,
   { force = false, onProgress = () => {} }: BackupOptions = {},
 ): Promise<Backup> {

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
-import type { BatchTable } from '../store/batch-table.ts'
 import type { QueueDeps } from '../verification/queue/queue-deps.ts'
+import type { BatchTable } from './batch-table.ts'
 
 /** What batches need of the server. */
 export type BatchDeps = {

@@ -4,7 +4,6 @@ import type { BatchView } from '../contract/batch.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Batch } from '../ledger/batch.ts'
-import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { QueueDeps } from '../verification/queue/queue-deps.ts'
 import type { ResultType } from './accepted-type.ts'
@@ -13,6 +12,7 @@ import { startBatchFeeder } from './batch-feeder.ts'
 import { isBatchId } from './batch-id.ts'
 import { type Reader, writeResults } from './batch-results.ts'
 import type { RowRefusal } from './batch-row.ts'
+import type { BatchTable } from './batch-table.ts'
 import { toBatchView } from './batch-view.ts'
 import type { IncomingBatch } from './incoming-batch.ts'
 import { type ReceivedBatch, receiveBatch } from './receive-batch.ts'
@@ -51,7 +51,7 @@ const MOST_RECEIVED_AT_ONCE = 4
 const MOST_OF_A_KEY = 2
 
 type Deps = {
-  readonly store: Store
+  readonly store: { readonly batches: BatchTable }
   readonly audit: AuditLog
   readonly queue: QueueDeps
   readonly log: Log

@@ -1,6 +1,6 @@
-import type { CatalogueTable } from '../store/catalogue-table.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
+import type { CatalogueTable } from './catalogue-table.ts'
 import { parseFiles } from './content.ts'
 import { readShippedFolder } from './folder.ts'
 

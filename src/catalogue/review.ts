@@ -2,9 +2,9 @@ import { hash } from 'node:crypto'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { Raised, ReviewHead, ReviewTable } from '../store/review-table.ts'
 import { mergeFiles, parseFiles, toContent } from './content.ts'
 import { type Change, diffFiles } from './diff.ts'
+import type { Raised, ReviewHead, ReviewTable } from './review-table.ts'
 import { type CatalogueDeps, Implausible, readCurrent, type SaveResult, saveVersion } from './versions.ts'
 
 /** The lists of a vendor wait for a review, or were rejected by one. Nothing has changed. */

@@ -2,13 +2,13 @@ import type { AuditEntry } from '../audit/row.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { CatalogueTable, NewVersion, VersionHead, VersionRow } from '../store/catalogue-table.ts'
-import type { ReviewTable } from '../store/review-table.ts'
-import type { SourceTable } from '../store/source-table.ts'
+import type { SourceTable } from '../sources/source-table.ts'
+import type { CatalogueTable, NewVersion, VersionHead, VersionRow } from './catalogue-table.ts'
 import { parseFiles, toContent } from './content.ts'
 import { type Change, diffFiles, summarise } from './diff.ts'
 import { readShippedFolder } from './folder.ts'
 import { listDoubts } from './plausible.ts'
+import type { ReviewTable } from './review-table.ts'
 
 export type CatalogueDeps = {
   readonly table: CatalogueTable

@@ -1,4 +1,5 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
+import type { AccountRow } from '../accounts/account-rows.ts'
 import {
   type AccountDeps,
   changeRole,
@@ -11,13 +12,12 @@ import { listOpenInvitations, voidInvitation } from '../accounts/open-invitation
 import { resetSecondFactors } from '../accounts/reset-second-factors.ts'
 import { endSessions, listOpenSessions } from '../accounts/session-list.ts'
 import type { Config } from '../context/config.ts'
+import type { Store } from '../context/store.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { UserError } from '../errors.ts'
 import { toListenerUrl } from '../http/listener-url.ts'
 import { dim, say, sayJson, strong, toTable, warn } from '../server/terminal.ts'
-import type { AccountRow } from '../store/account-rows.ts'
-import type { Store } from '../store/store.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { requireConfirmation } from './prompt.ts'

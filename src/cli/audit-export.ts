@@ -12,6 +12,7 @@ import { type GivenFilter, toAuditFilter, toShownFilter } from '../audit/given-f
 import { prove } from '../audit/prove.ts'
 import { type ExtractResult, verifyExtract } from '../audit/verify-extract.ts'
 import { writeExtract } from '../audit/write-extract.ts'
+import type { Store } from '../context/store.ts'
 import { readPersonNumber } from '../contract/virtual-nin.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import { UserError } from '../errors.ts'
@@ -107,7 +108,7 @@ async function readNumber(kind: Kind): Promise<string> {
 
 async function openExtract(
   { signer, auditLog }: CommandContext,
-  { store, archived, missing }: WholeLog,
+  { store, archived, missing }: WholeLog<Store>,
   given: GivenFilter,
   { format = 'ndjson', rows }: Extraction,
 ): Promise<AsyncIterable<string>> {

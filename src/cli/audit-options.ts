@@ -5,6 +5,7 @@ import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/who
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
 import type { Config } from '../context/config.ts'
+import type { Store } from '../context/store.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import { warn } from '../server/terminal.ts'
@@ -70,7 +71,7 @@ export const findNamed = (
 export async function withWholeLog<T>(
   { store, keyring, config }: Pick<CommandContext, 'store' | 'keyring' | 'config'>,
   named: readonly string[] | undefined,
-  work: (log: WholeLog) => Promise<T>,
+  work: (log: WholeLog<Store>) => Promise<T>,
 ): Promise<T> {
   const publicKey = toPublicKeyOf(keyring)
   const log = await openWholeLog(store, findNamed(named, config), { publicKey })

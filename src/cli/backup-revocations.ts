@@ -11,10 +11,10 @@ import {
   toRevocationText,
 } from '../backup/find-revocations.ts'
 import { parseRevocations, REVOCATIONS_FILE, readRevocationsFile } from '../backup/revocations-file.ts'
+import { createTables } from '../context/tables.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toCount } from '../server/terminal.ts'
-import { createTables } from '../store/tables.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp } from './help.ts'
 import { requireConfirmation } from './prompt.ts'

@@ -6,10 +6,10 @@ import { type CheckedBackup, checkBackup } from '../backup/check-backup.ts'
 import { deleteOldBackups, toBackupFile } from '../backup/retention.ts'
 import { type Backup, writeBackup } from '../backup/write-backup.ts'
 import { loadConfig } from '../context/config.ts'
+import { openStore } from '../context/store.ts'
 import { holdsPersonNumber } from '../contract/free-text.ts'
 import { readServerFacts } from '../database/server-facts.ts'
 import { say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
-import { openStore } from '../store/store.ts'
 import { addBackupRevocationsCommand } from './backup-revocations.ts'
 import {
   type CommandContext,

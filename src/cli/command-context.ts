@@ -5,12 +5,12 @@ import { createKeepRevocations, toRevocationsFolder } from '../backup/keep-revoc
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
+import { openSealedStore, type SealedStore } from '../context/sealed-store.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import { type Fatal, toFatal } from '../database/failure.ts'
 import { toPostgresUserError } from '../database/postgres-user-error.ts'
 import { UserError } from '../errors.ts'
 import { warn } from '../server/terminal.ts'
-import { openSealedStore, type SealedStore } from '../store/sealed-store.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'
 
 /** What a command that only reads works with. */

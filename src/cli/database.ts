@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { isCheckout } from '../assets/asset.ts'
 import type { Config } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
+import { SQLITE_FILE } from '../database/open-database.ts'
 import { hasDatabase } from '../database/sqlite-user-error.ts'
 import { UserError } from '../errors.ts'
 import { toListenerUrl } from '../http/listener-url.ts'
 import { nodeHttp } from '../http/node-http.ts'
-import { SQLITE_FILE } from '../store/store.ts'
 import { confirm, isInteractive } from './prompt.ts'
 
 const PROBE_TIMEOUT_MS = 1000

@@ -9,6 +9,8 @@ import { restoreBackup } from '../backup/restore-backup.ts'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
+import { openStore } from '../context/store.ts'
+import { createTables } from '../context/tables.ts'
 import { UserError } from '../errors.ts'
 import { eraseAgainIn, toAgainEntries } from '../people/erase-again.ts'
 import {
@@ -18,8 +20,6 @@ import {
   toErasureFolder,
 } from '../people/erasures-file.ts'
 import { say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
-import { openStore } from '../store/store.ts'
-import { createTables } from '../store/tables.ts'
 import { type Revoked, readRevocationsFiles, revokeAgain, toRevocationJson } from './backup-revocations.ts'
 import { withCommandContext } from './command-context.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'

@@ -6,10 +6,10 @@ import {
   revokeAdminToken,
   TOKEN_LIFETIME,
 } from '../accounts/admin-tokens.ts'
+import type { Store } from '../context/store.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { dim, say, sayJson, strong, toTable, warn } from '../server/terminal.ts'
-import type { Store } from '../store/store.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { readAddresses, readName, readTokenLifetime } from './options.ts'

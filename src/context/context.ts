@@ -14,7 +14,6 @@ import type { RequestLog } from '../requests/request-log.ts'
 import type { SourceChain, Sources } from '../sources/source-chain.ts'
 import type { Latencies } from '../statistics/latencies.ts'
 import type { SourceCalls } from '../statistics/source-calls.ts'
-import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metric.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -27,6 +26,7 @@ import type { LocalDeps } from '../verification/verification-deps.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import type { Config } from './config.ts'
 import type { Nodes } from './nodes.ts'
+import type { Store } from './store.ts'
 
 /** Everything that requests need. It is built once and passed as an argument. */
 export type Context = {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
+import { SQLITE_FILE } from '../database/open-database.ts'
 import { toDatabasePlace } from '../settings/database-url.ts'
-import { SQLITE_FILE } from '../store/store.ts'
 import type { Config } from './config.ts'
 
 /** The database in use as text, without a password. */

@@ -2,8 +2,8 @@ import { statfs } from 'node:fs/promises'
 import { DAY_MS } from '../contract/time.ts'
 import type { StorageSize } from '../database/storage-table.ts'
 import { readTableSizes, type TableSizes } from '../database/table-sizes.ts'
-import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
+import type { Store } from './store.ts'
 
 /** How much the database holds, how fast it grows, and how long its disk lasts. */
 export type StorageReport = TableSizes & {

@@ -5,9 +5,9 @@ import { hasPublicSandboxKey } from '../keys/open-keys.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
 import { isLoopback } from '../settings/setting.ts'
 import { listPlainHttp } from '../sources/vendor-reader.ts'
-import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
+import type { Store } from './store.ts'
 
 /** One line for each setting that is fine on a laptop and unsafe in production. */
 export function listWarnings({

@@ -1,9 +1,9 @@
 import { createSecretKey } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { SCOPES } from '../contract/scope.ts'
-import type { KeyRow } from '../store/key-rows.ts'
 import { createApiKey, toKeyHash } from './api-key.ts'
 import { createAuthenticate } from './authenticate.ts'
+import type { KeyRow } from './key-rows.ts'
 
 const pepper = createSecretKey(Buffer.alloc(32, 1))
 const key = createApiKey('live')

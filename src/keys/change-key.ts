@@ -1,6 +1,6 @@
 import { UserError } from '../errors.ts'
-import type { KeyRow } from '../store/key-rows.ts'
 import { toChangedText } from './key-grants.ts'
+import type { KeyRow } from './key-rows.ts'
 import { toKeyState } from './key-view.ts'
 import { type KeyDeps, toKeyEntry, toLifetime, toUnknownKey } from './manage.ts'
 

@@ -1,8 +1,8 @@
 import { steadyNow } from '../contract/time.ts'
-import type { KeyRow } from '../store/key-rows.ts'
-import type { KeyTable } from '../store/key-table.ts'
 import { toCaller } from './authenticate.ts'
 import type { Caller } from './caller.ts'
+import type { KeyRow } from './key-rows.ts'
+import type { KeyTable } from './key-table.ts'
 import { sandboxCaller } from './sandbox-key.ts'
 
 type FindCallerOptions = {

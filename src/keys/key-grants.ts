@@ -1,4 +1,4 @@
-import type { KeyRow } from '../store/key-rows.ts'
+import type { KeyRow } from './key-rows.ts'
 import { toKeyView } from './key-view.ts'
 import { listOptions } from './options.ts'
 

@@ -1,6 +1,6 @@
 import { isStoreFailure } from '../database/failure.ts'
-import type { KeyRow } from '../store/key-rows.ts'
-import type { KeyTable } from '../store/key-table.ts'
+import type { KeyRow } from './key-rows.ts'
+import type { KeyTable } from './key-table.ts'
 
 /** A row, and when it was read, on the monotonic clock. */
 export type FoundKey = { readonly row: KeyRow | undefined; readonly at: number }

@@ -1,4 +1,4 @@
-import type { KeyTable } from '../store/key-table.ts'
+import type { KeyTable } from './key-table.ts'
 import { sandboxCaller } from './sandbox-key.ts'
 
 type Keys = Pick<KeyTable, 'list'>

@@ -1,8 +1,10 @@
 import { toCsvLine } from '../contract/csv.ts'
-import type { KeyMonth } from '../store/key-months.ts'
-import type { Store } from '../store/store.ts'
+import type { SourceTable } from '../sources/source-table.ts'
+import type { KeyMonth } from '../statistics/key-months.ts'
+import type { StatisticsTable } from '../statistics/statistics-table.ts'
 import { toKeyNames } from './key-names.ts'
 import { InvalidOption } from './key-options.ts'
+import type { KeyTable } from './key-table.ts'
 
 /** What one key did in one month of Lagos time. */
 export type KeyUsage = {
@@ -32,7 +34,11 @@ export function readMonth(text: string): string {
 
 /** Every key that verified or paid for something in these months, by month and name. Deleted statistics are missing. */
 export async function listKeyUsage(
-  { statistics, sources, keys }: Pick<Store, 'statistics' | 'sources' | 'keys'>,
+  {
+    statistics,
+    sources,
+    keys,
+  }: { readonly statistics: StatisticsTable; readonly sources: SourceTable; readonly keys: KeyTable },
   { from, to }: Months,
 ): Promise<KeyUsage[]> {
   const counts = Map.groupBy(await statistics.monthsByKey(from, to), toPlace)

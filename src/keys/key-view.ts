@@ -1,5 +1,5 @@
 import { steadyNow } from '../contract/time.ts'
-import type { KeyRow } from '../store/key-rows.ts'
+import type { KeyRow } from './key-rows.ts'
 import { showOptions } from './options.ts'
 
 type KeyState = 'active' | 'revoked' | 'expired'

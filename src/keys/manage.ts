@@ -2,10 +2,10 @@ import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
-import type { KeyRow } from '../store/key-rows.ts'
-import type { Store } from '../store/store.ts'
 import { createApiKey, toKeyHash } from './api-key.ts'
 import { toGrantedText } from './key-grants.ts'
+import type { KeyRow } from './key-rows.ts'
+import type { KeyTable } from './key-table.ts'
 import { type OptionValues, withDefaults } from './options.ts'
 
 /** A key with its secret. The secret is shown once and never stored. */
@@ -16,7 +16,7 @@ export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt'> 
 
 /** What changes of keys need. The audit row is written first; if that fails, nothing is changed. */
 export type KeyDeps = {
-  readonly store: Pick<Store, 'keys'>
+  readonly store: { readonly keys: KeyTable }
   readonly keyring: Pick<Keyring, 'api-key-pepper'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
   /** Throws if the caller may not change or roll this key. */

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
-import type { RateTable } from '../ledger/rate-table.ts'
 import { createNodeRateLimit } from './node-leases.ts'
+import type { RateTable } from './rate-table.ts'
 
 let now = 0
 const open: { readonly close: () => void }[] = []

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { steadyNow } from '../contract/time.ts'
-import type { RateLease, RateTable, UnusedLease } from '../ledger/rate-table.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import type { Allowance, RateLimit } from './rate-limit.ts'
+import type { RateLease, RateTable, UnusedLease } from './rate-table.ts'
 
 type NodeRateLimit = RateLimit & {
   /** Gives back what no request has used since the last call. Called every second. */

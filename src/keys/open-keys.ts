@@ -2,11 +2,12 @@ import cluster from 'node:cluster'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { DatabaseSettings } from '../database/settings.ts'
 import { isLoopback } from '../settings/setting.ts'
-import type { Store } from '../store/store.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { createFindCaller } from './find-caller.ts'
+import type { KeyTable } from './key-table.ts'
 import { createNodeRateLimit } from './node-leases.ts'
 import { createRateLimit, type RateLimit } from './rate-limit.ts'
+import type { RateTable } from './rate-table.ts'
 import type { KeySettings } from './settings.ts'
 import { createLeasedRateLimit } from './worker-leases.ts'
 
@@ -15,7 +16,7 @@ type SandboxSettings = Pick<KeySettings, 'sandbox'> & { readonly host: string }
 /** On PostgreSQL all processes share a limit. On SQLite, with several workers, the primary process counts for all of them. */
 export function openRateLimit(
   config: Pick<KeySettings, 'rateLimit'> & Pick<DatabaseSettings, 'databaseUrl'>,
-  { rates }: Store,
+  { rates }: { readonly rates: RateTable },
   { countProcesses }: { readonly countProcesses: () => number },
 ): RateLimit | undefined {
   const { rateLimit, databaseUrl } = config
@@ -25,7 +26,11 @@ export function openRateLimit(
   return cluster.isWorker ? createLeasedRateLimit(rateLimit) : createRateLimit(rateLimit)
 }
 
-export const openAuthenticate = (config: SandboxSettings, { keys }: Store, keyring: Keyring) =>
+export const openAuthenticate = (
+  config: SandboxSettings,
+  { keys }: { readonly keys: KeyTable },
+  keyring: Keyring,
+) =>
   createAuthenticate({
     keys,
     pepper: keyring['api-key-pepper'],
@@ -33,7 +38,7 @@ export const openAuthenticate = (config: SandboxSettings, { keys }: Store, keyri
     publicSandboxKey: hasPublicSandboxKey(config),
   })
 
-export const openFindCaller = (config: SandboxSettings, { keys }: Store) =>
+export const openFindCaller = (config: SandboxSettings, { keys }: { readonly keys: KeyTable }) =>
   createFindCaller({
     keys,
     testKeys: config.sandbox !== 'off',

@@ -1,8 +1,8 @@
 import { REQUIRE_MATCH } from '../contract/person-details.ts'
 import { type Static, type TSchema, Type } from '../contract/schema.ts'
-import type { KeyRow } from '../store/key-rows.ts'
 import { SUBJECTS_PER_DAY } from './api-key.ts'
 import { readAddresses, readClientCerts, readCount, readFields, readNote, readOwner } from './key-options.ts'
+import type { KeyRow } from './key-rows.ts'
 
 /** One option of a key. The flags, the shapes of the admin API, the view and the audit text follow from it. */
 type KeyOption<Name extends keyof KeyRow, Input extends TSchema, View extends TSchema> = {

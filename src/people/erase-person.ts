@@ -5,15 +5,17 @@ import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { EndedQueued } from '../ledger/queue-erasure.ts'
-import type { Erased } from '../store/erase-rows.ts'
-import type { SealedStore } from '../store/sealed-store.ts'
-import type { Tombstone } from '../store/tombstone-table.ts'
 import { createReference } from '../verification/reference.ts'
+import type { Erased } from './erase-rows.ts'
+import type { ErasureTable } from './erasure-table.ts'
 import { toErasureFolder } from './erasures-file.ts'
 import { addErasure } from './keep-erasures-file.ts'
+import type { Tombstone } from './tombstone-table.ts'
 import { findUnnamed } from './unnamed-answers.ts'
 
-type EraseDeps = Pick<SealedStore, 'store' | 'keyring'> & {
+type EraseDeps = {
+  readonly store: { readonly erasure: ErasureTable }
+  readonly keyring: Keyring
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
   readonly config: CheckpointFolders
 }

@@ -14,7 +14,7 @@ import {
 } from '../audit/signed-file.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
-import type { Tombstone } from '../store/tombstone-table.ts'
+import type { Tombstone } from './tombstone-table.ts'
 
 export const ERASURES_FILE = 'erasures.log'
 

@@ -1,8 +1,7 @@
 import type { CheckpointFolders } from '../audit/settings.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { ErasureTable } from '../store/erasure-table.ts'
-import type { Tombstone, TombstonePosition } from '../store/tombstone-table.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { ErasureTable } from './erasure-table.ts'
 import {
   appendErasures,
   type ErasuresFile,
@@ -11,6 +10,7 @@ import {
   scanErasures,
   toErasureFolder,
 } from './erasures-file.ts'
+import type { Tombstone, TombstonePosition } from './tombstone-table.ts'
 
 const EVERY_MS = 60_000
 const ROWS_AT_ONCE = 500

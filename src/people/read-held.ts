@@ -1,20 +1,29 @@
+import type { ArchiveTable } from '../audit/archive-table.ts'
+import type { AuditTable } from '../audit/audit-table.ts'
 import { openRowLabel } from '../batches/seal-label.ts'
 import type { PersonReport } from '../contract/person-report.ts'
 import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { KeyNames } from '../keys/key-names.ts'
+import type { KeyTable } from '../keys/key-table.ts'
 import type { Registry } from '../registry/registry.ts'
-import type { KeptAnswer, PersonTable } from '../store/person-table.ts'
-import type { Store } from '../store/store.ts'
 import { openStoredResponse, type StoredResponse } from '../verification/idempotency.ts'
 import { openAnswer, openQuestion } from '../verification/queue/sealed-question.ts'
 import { openReused } from '../verification/reuse.ts'
+import type { ErasureTable } from './erasure-table.ts'
+import type { KeptAnswer, PersonTable } from './person-table.ts'
 import { type ReportFields, toReportFields } from './record-fields.ts'
 import { findUnnamed } from './unnamed-answers.ts'
 
 export type HeldDeps = {
-  readonly store: Pick<Store, 'people' | 'erasure' | 'audit' | 'keys' | 'archives'>
+  readonly store: {
+    readonly people: PersonTable
+    readonly erasure: ErasureTable
+    readonly audit: AuditTable
+    readonly keys: KeyTable
+    readonly archives: ArchiveTable
+  }
   readonly keyring: Keyring
   readonly registry: Pick<Registry, 'find' | 'findPicture'>
 }

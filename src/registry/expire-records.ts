@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { AuditEntry } from '../audit/row.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
 import { withProcessLock } from '../database/process-lock.ts'
-import type { Store } from '../store/store.ts'
+import type { RegistryTable } from './registry-table.ts'
 
 type ExpireDeps = {
-  readonly store: Store
+  readonly store: Pick<OpenDatabase, 'database' | 'place'> & { readonly registry: RegistryTable }
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
   readonly isStopped?: () => boolean
 }

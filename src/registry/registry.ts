@@ -2,11 +2,11 @@ import { createBlankRecord } from '../contract/blank-record.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { BrokenSeal } from '../crypto/seal.ts'
-import type { RecordQuestion, RecordRows } from '../store/lookup.ts'
-import type { RegistryTable } from '../store/registry-table.ts'
-import type { SealedRecord } from '../store/sealed-record.ts'
+import type { RecordQuestion, RecordRows } from '../sources/lookup.ts'
 import type { Entry } from './record-codec.ts'
+import type { RegistryTable } from './registry-table.ts'
 import { sealEntry, toSubject, UnknownKeyVersion, unsealEntry, unsealMedia } from './sealed-entry.ts'
+import type { SealedRecord } from './sealed-record.ts'
 
 /** The operator's own records, found by number and unsealed. */
 export type Registry = {

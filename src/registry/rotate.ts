@@ -1,12 +1,13 @@
 import { type Keyring, sealCarried } from '../crypto/keyring.ts'
-import type { RootKeys } from '../crypto/root-key.ts'
+import type { RootKeySettings, RootKeys } from '../crypto/root-key.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
+import { loadKeyring } from '../database/load-keyring.ts'
+import type { MetaTable } from '../database/meta-table.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
 import { ROTATION_LOCK, withProcessLock } from '../database/process-lock.ts'
 import { UserError } from '../errors.ts'
-import type { SealedRow, SealedTable } from '../store/rotation-table.ts'
-import { loadKeyring, type SealedStore, type SealedStoreSettings } from '../store/sealed-store.ts'
-import type { Store } from '../store/store.ts'
 import { dropPredecessor, hasLeftovers, prepareSuccessor } from './root-successor.ts'
+import type { RotationTable, SealedRow, SealedTable } from './rotation-table.ts'
 
 /** The steps of a rotation. If the process dies after one, the next run continues there. */
 export type RotationStep =
@@ -35,6 +36,11 @@ type RotationOptions = {
 
 type RowsAtOnce = { readonly [Table in SealedTable]: number }
 
+type RotationStore = Pick<OpenDatabase, 'database' | 'place'> & {
+  readonly meta: MetaTable
+  readonly rotation: RotationTable
+}
+
 /** Pictures are large: few are held in memory at once. */
 const ROWS_AT_ONCE: RowsAtOnce = { registry: 1000, media: 4 }
 
@@ -43,8 +49,8 @@ const ROWS_AT_ONCE: RowsAtOnce = { registry: 1000, media: 4 }
  * knows the new one, and until no row needs the old one, so every row can be opened at any moment.
  */
 export function rotateRoot(
-  config: SealedStoreSettings,
-  { store }: Pick<SealedStore, 'store'>,
+  config: RootKeySettings,
+  { store }: { readonly store: RotationStore },
   { prepareOnly = false, onStep = () => {}, rowsAtOnce = ROWS_AT_ONCE }: RotationOptions = {},
 ): Promise<Rotation> {
   return withProcessLock(store, ROTATION_LOCK, async () => {
@@ -62,8 +68,8 @@ export function rotateRoot(
 }
 
 async function start(
-  config: SealedStoreSettings,
-  store: Store,
+  config: RootKeySettings,
+  store: RotationStore,
   prepareOnly: boolean,
   onStep: (step: RotationStep) => unknown,
 ): Promise<Rotation['outcome']> {
@@ -88,7 +94,7 @@ async function start(
 }
 
 async function sealRows(
-  store: Store,
+  store: RotationStore,
   keyring: Keyring,
   rowsAtOnce: RowsAtOnce,
   onStep: (step: RotationStep) => unknown,
@@ -126,7 +132,7 @@ function sealRow(keyring: Keyring, table: SealedTable, { id, keyVersion, sealed 
   }
 }
 
-async function finish(config: SealedStoreSettings, store: Store, version: number): Promise<void> {
+async function finish(config: RootKeySettings, store: RotationStore, version: number): Promise<void> {
   if (await store.rotation.finish(version)) return
   const left =
     (await store.rotation.count('registry', version)) + (await store.rotation.count('media', version))
@@ -136,6 +142,6 @@ async function finish(config: SealedStoreSettings, store: Store, version: number
   )
 }
 
-async function tidyFile({ meta }: Store, where: string): Promise<void> {
+async function tidyFile({ meta }: RotationStore, where: string): Promise<void> {
   dropPredecessor(where, (await meta.read()).root_fingerprint ?? '')
 }

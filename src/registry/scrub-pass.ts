@@ -2,8 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { toAssociatedData, unseal } from '../crypto/seal.ts'
 import { DamagedIndex } from '../database/failure.ts'
-import type { IndexInfo, ScrubTable } from '../store/scrub-table.ts'
 import { scrubSubjects } from './scrub-subjects.ts'
+import type { IndexInfo, ScrubTable } from './scrub-table.ts'
 
 export type ScrubOptions = {
   /** The record keys by version of the root key. */

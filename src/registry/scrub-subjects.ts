@@ -1,6 +1,6 @@
+import { type SubjectBlock, type SubjectOfRow, toKeys, toPages } from '../audit/subject-blocks.ts'
 import { DamagedIndex } from '../database/failure.ts'
-import { type SubjectBlock, type SubjectOfRow, toKeys, toPages } from '../store/subject-blocks.ts'
-import type { SubjectScrub } from '../store/subject-scrub.ts'
+import type { SubjectScrub } from './subject-scrub.ts'
 
 const ROWS_AT_ONCE = 500
 

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { openScrubTable } from '../store/scrub-table.ts'
 import type { ScrubOrder, ScrubReport } from './scrub.ts'
 import { runScrubPass } from './scrub-pass.ts'
+import { openScrubTable } from './scrub-table.ts'
 
 const { store, ...order } = workerData as ScrubOrder
 

@@ -2,12 +2,13 @@ import { statSync } from 'node:fs'
 import { openWorkerThread } from '../assets/worker-thread.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toFatal } from '../database/failure.ts'
+import type { MetaTable } from '../database/meta-table.ts'
+import type { DatabaseOptions, OpenDatabase } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
-import type { Store, StoreOptions } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ScrubOptions } from './scrub-pass.ts'
 
-export type ScrubOrder = ScrubOptions & { readonly store: StoreOptions }
+export type ScrubOrder = ScrubOptions & { readonly store: DatabaseOptions }
 
 type ScrubFailure = {
   readonly name: string
@@ -19,8 +20,8 @@ export type ScrubReport = { readonly pieces: number } | { readonly failure: Scru
 type ScrubSettings = {
   /** Time between the end of a pass and the start of the next. */
   readonly everyMs: number | 'off'
-  readonly store: Store
-  readonly storeOptions: StoreOptions
+  readonly store: Pick<OpenDatabase, 'database' | 'place'> & { readonly meta: MetaTable }
+  readonly storeOptions: DatabaseOptions
   readonly keyring: () => Keyring
   readonly log: Log
   readonly onFatal: (error: unknown) => void

@@ -2,8 +2,8 @@ import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { createMacWriter, MAC_BYTES, toMac } from '../crypto/mac.ts'
 import { BrokenSeal, seal, toAssociatedData, unseal, writeSeal } from '../crypto/seal.ts'
-import type { SealedMedia, SealedRecord } from '../store/sealed-record.ts'
 import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
+import type { SealedMedia, SealedRecord } from './sealed-record.ts'
 
 /** A row was sealed under a root key that this process does not hold: the key may have been rotated meanwhile. */
 export class UnknownKeyVersion extends Error {

@@ -1,6 +1,7 @@
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { Store } from '../store/store.ts'
+import type { MetaTable } from '../database/meta-table.ts'
+import type { RegistryTable } from './registry-table.ts'
 
 export type RegistryCounts = {
   readonly records: Readonly<Record<Kind, number>>
@@ -16,7 +17,11 @@ type RegistryStats = RegistryCounts & {
 }
 
 /** Counts the records without unsealing them. Reads the whole table. */
-export async function countRecords({ registry }: Pick<Store, 'registry'>): Promise<RegistryCounts> {
+export async function countRecords({
+  registry,
+}: {
+  readonly registry: RegistryTable
+}): Promise<RegistryCounts> {
   const counted = (await registry.count()).filter(({ kind }) => KINDS.includes(kind))
   const sum = (wanted: (row: (typeof counted)[number]) => boolean) =>
     counted.filter(wanted).reduce((total, { records }) => total + records, 0)
@@ -31,7 +36,7 @@ export async function countRecords({ registry }: Pick<Store, 'registry'>): Promi
 }
 
 export async function readRegistryStats(
-  store: Pick<Store, 'registry' | 'meta' | 'place'>,
+  store: { readonly registry: RegistryTable; readonly meta: MetaTable; readonly place: string },
   { version }: Pick<Keyring, 'version'>,
 ): Promise<RegistryStats> {
   const { records, pictures, sealed_under } = await countRecords(store)

@@ -1,9 +1,9 @@
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
-import type { BlockId, RequestTable } from '../store/request-table.ts'
 import { BLOCK_REQUESTS, type PlainBlock } from './block-writer.ts'
 import { type Columns, createColumns, decodeColumns, encodeColumns } from './columns.ts'
 import { parseCounts, toCountLine, toHourStart, toKindText } from './line.ts'
+import type { BlockId, RequestTable } from './request-table.ts'
 import { createTextFilter } from './text-filter.ts'
 
 /** Writes the blocks of one process. */

@@ -1,6 +1,6 @@
-import type { BlockHead } from '../store/request-table.ts'
 import { type Columns, createColumns } from './columns.ts'
 import { type RequestKind, toCountLine, toHourStart, toKindText } from './line.ts'
+import type { BlockHead } from './request-table.ts'
 
 /** One request, as the log is given it. */
 export type FinishedRequest = RequestKind & {

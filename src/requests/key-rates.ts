@@ -1,5 +1,5 @@
-import type { BlockHead, RequestTable } from '../store/request-table.ts'
 import { type KindCount, parseCounts } from './line.ts'
+import type { BlockHead, RequestTable } from './request-table.ts'
 
 /** The requests of one key. Every request is in one of these numbers, and in `requests`. */
 type KeyRate = {

@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { steadyNow } from '../contract/time.ts'
-import { BLOCKS_PER_STEP, type RequestTable } from '../store/request-table.ts'
-import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import { createRequestLog, type RequestLog } from './request-log.ts'
+import { BLOCKS_PER_STEP, type RequestTable } from './request-table.ts'
 import type { RequestSettings } from './settings.ts'
 
 type OpenedRequests = {
@@ -13,7 +12,7 @@ type OpenedRequests = {
 }
 
 type RequestDeps = {
-  readonly store: Store
+  readonly store: { readonly requests: RequestTable }
   readonly log: Log
   readonly owner: string
   readonly workerNumber: number

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../contract/time.ts'
-import type { RequestTable } from '../store/request-table.ts'
 import { createBlockStore } from './block-store.ts'
 import { BlockWriter, type FinishedRequest, type PlainBlock } from './block-writer.ts'
+import type { RequestTable } from './request-table.ts'
 
 /** The requests of this process, collected in memory and written every two seconds: a crash loses a few seconds of them. */
 export type RequestLog = {

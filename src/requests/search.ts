@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { BlockHead, BlockId, ListedBlock, RequestTable } from '../store/request-table.ts'
 import { decompress } from './block-store.ts'
 import { type Columns, toNumber } from './columns.ts'
 import { type KindCount, type LoggedRequest, parseCounts, type RequestKind, toHourStart } from './line.ts'
+import type { BlockHead, BlockId, ListedBlock, RequestTable } from './request-table.ts'
 import { mayHaveText } from './text-filter.ts'
 
 /** All given conditions must hold. */

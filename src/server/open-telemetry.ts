@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '../context/config.ts'
+import type { Store } from '../context/store.ts'
 import { UserError } from '../errors.ts'
-import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metric.ts'
 import type { Otlp } from '../telemetry/otlp.ts'

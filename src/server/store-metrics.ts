@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
+import type { Store } from '../context/store.ts'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { readTableSizes, type TableSizes } from '../database/table-sizes.ts'
-import type { Store } from '../store/store.ts'
 import { type Metric, toGauge, toSample } from '../telemetry/metric.ts'
 
 /**

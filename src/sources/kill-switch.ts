@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
-import type { SourceTable } from '../store/source-table.ts'
+import type { SourceTable } from './source-table.ts'
 
 type SwitchDeps = {
   readonly table: Pick<SourceTable, 'disable' | 'enable'>

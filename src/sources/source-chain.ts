@@ -1,8 +1,6 @@
 import type { Mode } from '../contract/scope.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { SourceCalls } from '../statistics/source-calls.ts'
-import type { SourceOrderTable } from '../store/source-order-table.ts'
-import type { SourceTable, Spent } from '../store/source-table.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type CallGuard, createCallGuard, type GuardEvent } from './guard/call-guard.ts'
 import { createCooldown } from './guard/cooldown.ts'
@@ -12,6 +10,8 @@ import { createSandboxSource } from './sandbox/index.ts'
 import type { SourceName, SourceSettings } from './settings.ts'
 import type { Source } from './source.ts'
 import { toCallOrder } from './source-order.ts'
+import type { SourceOrderTable } from './source-order-table.ts'
+import type { SourceTable, Spent } from './source-table.ts'
 
 /** The sources in the order of asking. A test key never reaches a live source, nor a live key the sandbox. */
 export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly GuardedSource[] } }

@@ -2,19 +2,21 @@ import type { AuditEntry } from '../audit/row.ts'
 import type { CatalogueFiles } from '../contract/catalogue-files.ts'
 import { toLagosDay } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { Store } from '../store/store.ts'
 import { type CheckResult, checkSource } from './check-source.ts'
 import { createSharedState, STATE_LIFE_MS } from './guard/shared-state.ts'
 import { openVendor } from './open-vendor.ts'
 import type { SourceSettings } from './settings.ts'
 import { toPrices } from './source-chain.ts'
 import { type OrderKind, toCallOrder } from './source-order.ts'
+import type { SourceOrderTable } from './source-order-table.ts'
+import type { SourceTable } from './source-table.ts'
+import type { Facts } from './status-report.ts'
 import { type SourceReport, toReports } from './status-report.ts'
 import type { VendorName } from './vendors.ts'
 
 type SourceDeps = {
   readonly config: SourceSettings
-  readonly store: Pick<Store, 'sources'>
+  readonly store: { readonly sources: SourceTable }
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
   /** The node that makes the call. */
   readonly node: string
@@ -22,7 +24,9 @@ type SourceDeps = {
 
 /** The state of every source, as the running servers reported it. */
 export async function readSourceReports(
-  store: Pick<Store, 'sources' | 'sourceOrders' | 'catalogue'>,
+  store: { readonly sources: SourceTable; readonly sourceOrders: SourceOrderTable } & {
+    readonly catalogue: { readonly listSyncs: () => Promise<Facts['syncs']> }
+  },
   config: SourceSettings & { readonly catalogueSources: readonly string[] | undefined },
 ): Promise<SourceReport[]> {
   const { nin, bvn } = await readCallOrders(store, config)
@@ -44,7 +48,7 @@ type CallOrder = { readonly names: readonly string[]; readonly isChanged: boolea
 
 /** The order in which the servers call the sources. */
 export async function readCallOrders(
-  { sourceOrders }: Pick<Store, 'sourceOrders'>,
+  { sourceOrders }: { readonly sourceOrders: SourceOrderTable },
   config: Pick<SourceSettings, 'ninSources' | 'bvnSources'>,
 ): Promise<Readonly<Record<OrderKind, CallOrder>>> {
   const stored = await sourceOrders.list()

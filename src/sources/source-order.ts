@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { UserError } from '../errors.ts'
-import type { SourceOrderTable } from '../store/source-order-table.ts'
+import type { SourceOrderTable } from './source-order-table.ts'
 
 export type OrderKind = 'nin' | 'bvn'
 

@@ -4,7 +4,7 @@ import type { NinRecord } from '../contract/nin.ts'
 import type { PersonDetails } from '../contract/person-details.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
-import type { RecordQuestion, RecordRows } from '../store/lookup.ts'
+import type { RecordQuestion, RecordRows } from './lookup.ts'
 import { mayBeOfOnePerson, type SourceProblem } from './source-problem.ts'
 
 /**

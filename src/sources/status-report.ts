@@ -1,7 +1,6 @@
-import type { SyncRow } from '../store/catalogue-table.ts'
-import type { PublishedState, Spent } from '../store/source-table.ts'
 import type { GuardFigures } from './guard/call-guard.ts'
 import type { Prices } from './guard/shared-state.ts'
+import type { PublishedState, Spent } from './source-table.ts'
 
 /** State of one operation of a source on one node; without figures when no node is running. */
 export type SourceReport = {
@@ -27,7 +26,11 @@ export type Facts = {
   readonly prices: Prices
   /** The vendors whose lists are fetched. */
   readonly lists: readonly string[]
-  readonly syncs: readonly SyncRow[]
+  readonly syncs: readonly {
+    readonly source: string
+    readonly startedAt: number
+    readonly outcome: string | undefined
+  }[]
 }
 
 /** One report for each source, operation and node, and one for each vendor of lists. */

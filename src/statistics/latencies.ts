@@ -1,7 +1,7 @@
 import { SPANS, toSpanName } from '../ledger/span.ts'
-import type { LatencyCount, LatencyQueries } from '../store/latency-queries.ts'
 import { startFlushTimer } from './flush-timer.ts'
 import { toClass } from './latency-classes.ts'
+import type { LatencyCount, LatencyQueries } from './latency-queries.ts'
 
 /** Durations of verifications, counted in memory and written every two seconds: a crash loses a few seconds of them. */
 export type Latencies = {

@@ -1,7 +1,7 @@
 import { SPANS, toSpanName } from '../ledger/span.ts'
-import type { CallResult, SourceCallCount, SourceCallTable } from '../store/source-call-table.ts'
 import { startFlushTimer } from './flush-timer.ts'
 import { toClass } from './latency-classes.ts'
+import type { CallResult, SourceCallCount, SourceCallTable } from './source-call-table.ts'
 
 type SourceCall = {
   readonly source: string

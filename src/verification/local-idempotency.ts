@@ -2,7 +2,7 @@ import { DAY_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
 import type { CheckedAnswer } from '../ledger/commit-check.ts'
-import type { AnswerQuestion, StoredAnswer } from '../store/lookup.ts'
+import type { AnswerQuestion, StoredAnswer } from '../sources/lookup.ts'
 import { openStoredResponse, type StoredResponse, sealStoredResponse, toInProgress } from './idempotency.ts'
 import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
 

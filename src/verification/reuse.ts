@@ -3,7 +3,7 @@ import { steadyNow } from '../contract/time.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
-import type { ReuseTable } from '../store/reuse-table.ts'
+import type { ReuseTable } from './reuse-table.ts'
 
 /** Verified results of vendors, kept for a short time where the operator allows it (TABBAT_REUSE). */
 export type Reuse = {

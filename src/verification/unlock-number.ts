@@ -1,10 +1,10 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { Store } from '../store/store.ts'
+import type { GuessTable } from '../ledger/guess-table.ts'
 
 type UnlockDeps = {
-  readonly store: Pick<Store, 'guesses'>
+  readonly store: { readonly guesses: GuessTable }
   readonly keyring: Pick<Keyring, 'subject'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
 }

@@ -1,8 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
+import type { LookupTable } from '../sources/lookup.ts'
 import type { Sources } from '../sources/source-chain.ts'
-import type { ErasureTable } from '../store/erasure-table.ts'
-import type { LookupTable } from '../store/lookup.ts'
 import type { GuessLimit } from './guess-limit.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { LocalIdempotency } from './local-idempotency.ts'
@@ -25,7 +24,9 @@ export type VerificationDeps = {
   readonly local: LocalDeps
   readonly queue: QueueDeps
   readonly config: { readonly purposes: readonly string[] | undefined }
-  readonly store: { readonly erasure: Pick<ErasureTable, 'eraseLate'> }
+  readonly store: {
+    readonly erasure: { readonly eraseLate: (subject: Uint8Array) => Promise<number> }
+  }
   /** Hashes numbers for the audit log, the guess limit and idempotency. */
   readonly subjectKey: KeyObject
   /** Signs links to pictures. */

@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { steadyNow } from '../contract/time.ts'
 import type { Post } from '../sources/http.ts'
-import type { ClaimedDelivery, DeliveryTable, DueEndpoint } from '../store/delivery-table.ts'
-import type { DisabledReason } from '../store/webhook-table.ts'
 import { type AttemptResult, attemptDelivery } from './attempt.ts'
+import type { ClaimedDelivery, DeliveryTable, DueEndpoint } from './delivery-table.ts'
 import { DISABLE_AFTER_MS, toRetryDelayMs } from './retry-schedule.ts'
 import { openSecret } from './signature.ts'
+import type { DisabledReason } from './webhook-table.ts'
 
 /** Longer than an attempt and its settlement. A process that dies delays its deliveries by this much. */
 const LEASE_MS = 60_000

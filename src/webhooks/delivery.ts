@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { steadyNow } from '../contract/time.ts'
-import type { DueEndpoint } from '../store/delivery-table.ts'
 import { createDeliverOne, type DeliveryOptions } from './deliver-one.ts'
+import type { DueEndpoint } from './delivery-table.ts'
 import { startPoll } from './poll.ts'
 
 /** How often this process looks for deliveries that are due. What it appends itself is found at once: see `wake`. */

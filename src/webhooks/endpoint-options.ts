@@ -1,8 +1,8 @@
 import { EVENT_TYPES, type EventType, KEY_EVENTS } from '../contract/event.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { UserError } from '../errors.ts'
+import type { KeyRow } from '../keys/key-rows.ts'
 import { isPrivateAddress } from '../sources/public-address.ts'
-import type { KeyRow } from '../store/key-rows.ts'
 
 export type EndpointRequest = {
   readonly name: string

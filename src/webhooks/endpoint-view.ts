@@ -1,6 +1,6 @@
-import type { DeliveryRow } from '../store/delivery-table.ts'
-import type { EndpointRow } from '../store/webhook-table.ts'
 import { ATTEMPT_PROBLEMS, type AttemptProblem, type AttemptResult } from './attempt.ts'
+import type { DeliveryRow } from './delivery-table.ts'
+import type { EndpointRow } from './webhook-table.ts'
 
 const time = (at: number | undefined) => (at === undefined ? null : new Date(at).toISOString())
 

@@ -4,17 +4,22 @@ import { createEvent, TEST_EVENT, toEventBody } from '../contract/event.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
+import type { KeyTable } from '../keys/key-table.ts'
 import type { Post } from '../sources/http.ts'
-import type { Store } from '../store/store.ts'
-import type { EndpointRow } from '../store/webhook-table.ts'
 import { type AttemptResult, attemptDelivery } from './attempt.ts'
 import { toSecrets } from './deliver-one.ts'
+import type { DeliveryTable } from './delivery-table.ts'
 import { type EndpointRequest, readEndpointOptions } from './endpoint-options.ts'
 import { createSecret, sealSecret } from './signature.ts'
+import type { EndpointRow, WebhookTable } from './webhook-table.ts'
 
 /** What changes of endpoints need. The audit row is written first; if that fails, nothing is changed. */
 export type EndpointDeps = {
-  readonly store: Pick<Store, 'webhooks' | 'deliveries' | 'keys'>
+  readonly store: {
+    readonly webhooks: WebhookTable
+    readonly deliveries: DeliveryTable
+    readonly keys: KeyTable
+  }
   readonly keyring: Pick<Keyring, 'webhook-secret'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
   /** The setting TABBAT_WEBHOOKS_PRIVATE. */

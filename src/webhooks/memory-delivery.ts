@@ -2,10 +2,10 @@ import type { KeyObject } from 'node:crypto'
 import { type NewEvent, toEventBody } from '../contract/event.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Post } from '../sources/http.ts'
-import type { EndpointRow, WebhookTable } from '../store/webhook-table.ts'
 import { attemptDelivery } from './attempt.ts'
 import { toSecrets } from './deliver-one.ts'
 import { toRetryDelayMs } from './retry-schedule.ts'
+import type { EndpointRow, WebhookTable } from './webhook-table.ts'
 
 type Target = Pick<EndpointRow, 'id' | 'url' | 'secret' | 'previousSecret' | 'previousUntil'>
 

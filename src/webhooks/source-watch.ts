@@ -4,7 +4,7 @@ import type { EventTable } from '../ledger/event-table.ts'
 import type { GuardFigures } from '../sources/guard/call-guard.ts'
 import { type Prices, STATE_LIFE_MS } from '../sources/guard/shared-state.ts'
 import { LASTING_WARNINGS } from '../sources/guard/source-warnings.ts'
-import type { PublishedState, SourceTable } from '../store/source-table.ts'
+import type { PublishedState, SourceTable } from '../sources/source-table.ts'
 
 type WatchOptions = {
   readonly events: EventTable

@@ -1,6 +1,6 @@
-import type { WebhookTable } from '../store/webhook-table.ts'
 import { type Metric, toCounter, toGauge, toSample } from '../telemetry/metric.ts'
 import { toEndpointState } from './endpoint-view.ts'
+import type { WebhookTable } from './webhook-table.ts'
 import type { Webhooks } from './webhooks.ts'
 
 export type WebhookCounts = Pick<Webhooks, 'counts'>

@@ -2,18 +2,20 @@ import type { AuditEntry } from '../audit/row.ts'
 import { createEvent, type NewEvent, OPERATOR_EVENTS } from '../contract/event.ts'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import type { EventTable } from '../ledger/event-table.ts'
 import type { ValuesOf } from '../settings/setting.ts'
 import type { Prices } from '../sources/guard/shared-state.ts'
 import { openPost, type Post } from '../sources/http.ts'
-import type { Store } from '../store/store.ts'
-import type { DisabledReason } from '../store/webhook-table.ts'
+import type { SourceTable } from '../sources/source-table.ts'
 import type { Log } from '../telemetry/log.ts'
 import { startDelivery } from './delivery.ts'
+import type { DeliveryTable } from './delivery-table.ts'
 import { createMemoryDelivery } from './memory-delivery.ts'
 import { startPoll } from './poll.ts'
 import { LONGEST_RETRY_AFTER_MS } from './retry-schedule.ts'
 import type { WEBHOOK_SETTINGS } from './settings.ts'
 import { createSourceWatch } from './source-watch.ts'
+import type { DisabledReason, WebhookTable } from './webhook-table.ts'
 
 export type Webhooks = {
   /** To be called after the commit that appended the event: writes it to the log, and delivers it without delay. */
@@ -31,7 +33,12 @@ export type Webhooks = {
 }
 
 type WebhooksOptions = {
-  readonly store: Pick<Store, 'events' | 'webhooks' | 'deliveries' | 'sources'>
+  readonly store: {
+    readonly events: EventTable
+    readonly webhooks: WebhookTable
+    readonly deliveries: DeliveryTable
+    readonly sources: SourceTable
+  }
   readonly keyring: Pick<Keyring, 'webhook-secret'>
   readonly config: ValuesOf<typeof WEBHOOK_SETTINGS>
   readonly log: Pick<Log, 'event' | 'failure'>
@@ -135,6 +142,6 @@ function logEvent(log: Pick<Log, 'event'>, { id, type, data }: Pick<NewEvent, 'i
 }
 
 /** Events that commands and the store have caused. */
-async function logUnlogged(events: Store['events'], log: Pick<Log, 'event'>): Promise<void> {
+async function logUnlogged(events: EventTable, log: Pick<Log, 'event'>): Promise<void> {
   for (const event of await events.listUnlogged()) if (await events.markLogged(event.id)) logEvent(log, event)
 }

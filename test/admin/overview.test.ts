@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createOverviewCache, toOverview } from '../../src/admin/overview-figures.ts'
 import type { Context } from '../../src/context/context.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/context/store.ts'
 import { openTestApp, PHONE, type TestApp } from '../app.ts'
 
 const QUERY = { range: 'day', mode: 'all' } as const

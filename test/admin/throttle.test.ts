@@ -2,8 +2,8 @@ import { createSecretKey } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createThrottle, type Throttle, type ThrottleKey } from '../../src/accounts/throttle.ts'
 import { toSignInThrottleKeys } from '../../src/accounts/throttle-keys.ts'
+import type { Store } from '../../src/context/store.ts'
 import { AdminError } from '../../src/contract/admin-error.ts'
-import type { Store } from '../../src/store/store.ts'
 import { SQLITE } from '../store/engines.ts'
 
 const SECRET = createSecretKey(Buffer.alloc(32, 7))

@@ -2,11 +2,12 @@
 
 import { join } from 'node:path'
 import { archiveLog } from '../../src/audit/archive/archive-log.ts'
-import { openStore, type StoreOptions } from '../../src/store/store.ts'
+import { openStore } from '../../src/context/store.ts'
+import type { DatabaseOptions } from '../../src/database/open-database.ts'
 import { openLog, signer } from './old-log.ts'
 
 const [options = '', step = '', count = '1'] = process.argv.slice(2)
-const { folder, ...storeOptions } = JSON.parse(options) as StoreOptions & { folder: string }
+const { folder, ...storeOptions } = JSON.parse(options) as DatabaseOptions & { folder: string }
 let left = Number(count)
 const store = await openStore(storeOptions)
 const audit = await openLog(store, folder)

@@ -13,8 +13,8 @@ import { searchAudit } from '../../src/audit/search.ts'
 import { searchTimelines } from '../../src/audit/search-timelines.ts'
 import { verifyExtract } from '../../src/audit/verify-extract.ts'
 import { writeExtract } from '../../src/audit/write-extract.ts'
+import type { Store } from '../../src/context/store.ts'
 import { listConsents } from '../../src/people/consents.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
 import { FIRST, JANUARY, type OldRow, openLog, publicKey, RELEASED, signer, writeOldLog } from './old-log.ts'
 
@@ -25,7 +25,7 @@ describeEngines(ENGINES, (engine) => {
   let audit: AuditLog
   let rows: readonly OldRow[]
   let before: Awaited<ReturnType<typeof readAll>>
-  let log: WholeLog
+  let log: WholeLog<Store>
 
   const openWhole = async (paths: readonly string[]) => {
     const opened = await openWholeLog(store, paths, { publicKey })

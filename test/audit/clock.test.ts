@@ -11,8 +11,8 @@ import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import { writeExtract } from '../../src/audit/write-extract.ts'
+import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, HOUR_MS } from '../../src/contract/time.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { withAuditSnapshot } from '../../src/audit/audit-snapshot.ts'
 import { checkProof } from '../../src/audit/check-proof.ts'
 import { findCheckpointFile } from '../../src/audit/checkpoint-file.ts'
 import { prove } from '../../src/audit/prove.ts'
 import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
 import { verifyInThreads } from '../../src/audit/verify-in-threads.ts'
 import { openVerifyPool } from '../../src/audit/verify-pool.ts'
-import { withAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
 import { CHAINS, createSampleLog, type SampleLog } from './sample-log.ts'
 

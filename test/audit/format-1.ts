@@ -1,6 +1,6 @@
+import type { Head } from '../../src/audit/audit-chains.ts'
 import { type AuditEntry, linkEntries } from '../../src/audit/row.ts'
 import type { AuditRow } from '../../src/ledger/audit-row.ts'
-import type { Head } from '../../src/store/audit-chains.ts'
 import { hashOf } from '../battery/chain-check.ts'
 
 /** Rows as version 0.1 wrote them. */

@@ -2,6 +2,7 @@ import { createSecretKey, hash as digest } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Checkpoint } from '../../src/audit/audit-table.ts'
 import { checkProof, PROOF_KIND, type ProofRow, toProofText } from '../../src/audit/check-proof.ts'
 import { computeMerkleRoot, toMerklePath } from '../../src/audit/merkle.ts'
 import { openCheckpoint, toPublicKey } from '../../src/audit/open-checkpoint.ts'
@@ -16,7 +17,6 @@ import {
   ZERO_HASH,
 } from '../../src/audit/verify-row.ts'
 import { AUDIT_COLUMNS } from '../../src/ledger/audit-row.ts'
-import type { Checkpoint } from '../../src/store/audit-table.ts'
 import { linkFormat1 } from './format-1.ts'
 
 type Vector = {

@@ -2,13 +2,14 @@
 
 import { indexRecent } from '../../src/audit/index-subjects.ts'
 import { createRecentRows } from '../../src/audit/recent-rows.ts'
-import { openStore, type StoreOptions } from '../../src/store/store.ts'
-import type { SubjectTable } from '../../src/store/subject-table.ts'
+import type { SubjectTable } from '../../src/audit/subject-table.ts'
+import { openStore } from '../../src/context/store.ts'
+import type { DatabaseOptions } from '../../src/database/open-database.ts'
 import { openLog } from './old-log.ts'
 import { BLOCK, recordPeople } from './people-rows.ts'
 
 const [options = '', step = ''] = process.argv.slice(2)
-const { folder, ...storeOptions } = JSON.parse(options) as StoreOptions & { folder: string }
+const { folder, ...storeOptions } = JSON.parse(options) as DatabaseOptions & { folder: string }
 const end = (reached: string) => {
   if (reached === step) process.kill(process.pid, 'SIGKILL')
 }

@@ -2,19 +2,19 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { createAuditTable } from '../../src/audit/audit-table.ts'
 import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
 import { indexRecent, indexSubjects, startSubjectIndex } from '../../src/audit/index-subjects.ts'
 import { createRecentRows, type RecentRows } from '../../src/audit/recent-rows.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
-import { verifyStore } from '../../src/audit/verify-store.ts'
-import { createAuditTable } from '../../src/store/audit-table.ts'
-import type { Store } from '../../src/store/store.ts'
 import {
   CONSENT_INDEX,
   createSubjectTable,
   SUBJECT_INDEX,
   type SubjectTable,
-} from '../../src/store/subject-table.ts'
+} from '../../src/audit/subject-table.ts'
+import { verifyStore } from '../../src/audit/verify-store.ts'
+import type { Store } from '../../src/context/store.ts'
 import { newDataDir } from '../process/tabbat.ts'
 import { describeEngines, ENGINES, newFolder, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'
 import { type Recorded, recordStatements } from '../store/record-statements.ts'

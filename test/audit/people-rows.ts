@@ -1,7 +1,7 @@
 import type { AuditLog } from '../../src/audit/audit-log.ts'
 import type { AuditEntry } from '../../src/audit/row.ts'
+import type { Store } from '../../src/context/store.ts'
 import type { AuditRow } from '../../src/ledger/audit-row.ts'
-import type { Store } from '../../src/store/store.ts'
 import { createRandom } from './random.ts'
 
 /** Rows of a block in these tests. */

@@ -9,9 +9,9 @@ import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
+import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { toMonth } from '../../src/ledger/audit-months.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))

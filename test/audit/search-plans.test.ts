@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished } from 'vitest'
+import { createAuditTable } from '../../src/audit/audit-table.ts'
 import type { Database } from '../../src/database/database.ts'
-import { createAuditTable } from '../../src/store/audit-table.ts'
 import { SQLITE } from '../store/engines.ts'
 
 /** The statements of a search of verifications and of its export. Those of PostgreSQL are in partition-plans.test.ts. */

@@ -6,7 +6,7 @@ import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts
 import type { SearchPage } from '../../src/audit/search-page.ts'
 import { searchTimelines } from '../../src/audit/search-timelines.ts'
 import type { Timeline } from '../../src/audit/timeline.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/context/store.ts'
 import { describeEngines, ENGINES } from '../store/engines.ts'
 import { createRandom } from './random.ts'
 

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { createSigner } from '../../src/audit/signing.ts'
-import { openStore } from '../../src/store/store.ts'
+import { openStore } from '../../src/context/store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { newFolder } from '../store/engines.ts'
 

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { createSqliteAuditSnapshot } from '../../src/audit/audit-snapshot.ts'
 import type { VerifyOptions } from '../../src/audit/verify-audit-log.ts'
 import { verifyInThreads } from '../../src/audit/verify-in-threads.ts'
 import { createStretchCheck } from '../../src/audit/verify-segments.ts'
 import { createSqliteRowPages } from '../../src/database/sqlite-row-pages.ts'
-import { createSqliteAuditSnapshot } from '../../src/store/audit-snapshot.ts'
 
 /** Small, so that checkpoints cover several parts. */
 const PART_ROWS = 8

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Store } from '../../src/context/store.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
-import type { Store } from '../../src/store/store.ts'
 import type { Received } from '../webhooks/receiver.ts'
 
 /** A batch that was sent. It has an id when its 202 has arrived. */

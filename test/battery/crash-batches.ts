@@ -1,9 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { openStore } from '../../src/context/store.ts'
+import type { DatabaseOptions } from '../../src/database/open-database.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
-import { openStore, type StoreOptions } from '../../src/store/store.ts'
 import { type Settings, startServer, tabbat } from '../process/tabbat.ts'
 import { startReceiver } from '../webhooks/receiver.ts'
 import { BATCHES_URL, bodyOf, findBatchFaults, GOOD_ROWS, ninOf, type SentBatch } from './batch-faults.ts'
@@ -11,7 +12,7 @@ import { BATCHES_URL, bodyOf, findBatchFaults, GOOD_ROWS, ninOf, type SentBatch 
 type Options = {
   readonly rounds: number
   readonly settings: Settings
-  readonly store: StoreOptions
+  readonly store: DatabaseOptions
   readonly say: (line: string) => void
 }
 

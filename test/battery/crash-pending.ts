@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { openStore } from '../../src/context/store.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
-import { openStore } from '../../src/store/store.ts'
 import { newDataDir, startServer, tabbat } from '../process/tabbat.ts'
 
 type Options = {

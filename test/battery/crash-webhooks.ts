@@ -1,15 +1,16 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
+import { openStore } from '../../src/context/store.ts'
 import { createEvent, type NewEvent } from '../../src/contract/event.ts'
-import { openStore, type StoreOptions } from '../../src/store/store.ts'
+import type { DatabaseOptions } from '../../src/database/open-database.ts'
 import { type Settings, startServer, tabbat } from '../process/tabbat.ts'
 import { answerWith, type Received, startReceiver } from '../webhooks/receiver.ts'
 
 type Options = {
   readonly rounds: number
   readonly settings: Settings
-  readonly store: StoreOptions
+  readonly store: DatabaseOptions
   readonly say: (line: string) => void
 }
 

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openStore } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
-import { openStore } from '../../src/store/store.ts'
 import { CHROMIUM, launch, visit } from './browser.ts'
 import { acceptInvitation, type ConsoleServer, startConsoleServer } from './console-server.ts'
 

@@ -2,11 +2,11 @@ import { closeSync, cpSync, openSync, readSync, rmSync, statSync, writeSync } fr
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
+import { openSealedStore, type SealedStore } from '../../src/context/sealed-store.ts'
 import { toFatal } from '../../src/database/failure.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import { runScrubPass } from '../../src/registry/scrub-pass.ts'
-import { openScrubTable } from '../../src/store/scrub-table.ts'
-import { openSealedStore, type SealedStore } from '../../src/store/sealed-store.ts'
+import { openScrubTable } from '../../src/registry/scrub-table.ts'
 import { createPlace, PEOPLE, toNin } from '../battery/place.ts'
 import { newDataDir, type Settings } from '../process/tabbat.ts'
 

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
+import { openSealedStore, type SealedStore } from '../../src/context/sealed-store.ts'
 import { importFile } from '../../src/registry/import/import-file.ts'
 import { openInput } from '../../src/registry/import/input.ts'
 import type { Progress } from '../../src/registry/import/progress.ts'
 import { type Format, LONGEST_ROW, toFormat } from '../../src/registry/import/rows.ts'
+import type { RegistryTable } from '../../src/registry/registry-table.ts'
 import { toSubject, unsealEntry, unsealMedia } from '../../src/registry/sealed-entry.ts'
-import type { RegistryTable } from '../../src/store/registry-table.ts'
-import { openSealedStore, type SealedStore } from '../../src/store/sealed-store.ts'
 
 let folder: string
 let sealed: SealedStore

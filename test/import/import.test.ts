@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
+import { openSealedStore } from '../../src/context/sealed-store.ts'
 import { createRegistry, type Registry } from '../../src/registry/registry.ts'
-import { openSealedStore } from '../../src/store/sealed-store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(40, 1)])

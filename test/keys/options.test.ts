@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { ChangeKeyRequest, CreateKeyRequest, KeyWithUsage } from '../../src/admin/keys.ts'
 import { toChangeFlags, toFlags } from '../../src/cli/key-flags.ts'
 import { toGrantedText } from '../../src/keys/key-grants.ts'
+import { KEY_COLUMN_NAMES, type KeyRow } from '../../src/keys/key-rows.ts'
 import { listOptions } from '../../src/keys/options.ts'
-import { KEY_COLUMN_NAMES, type KeyRow } from '../../src/store/key-rows.ts'
 
 const docs = readFileSync('docs/key-options.md', 'utf8')
 const form = readFileSync('console/src/pages/keys/key-draft.ts', 'utf8')

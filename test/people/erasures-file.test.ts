@@ -2,9 +2,9 @@ import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { checkErasures } from '../../src/cli/doctor/restore-checks.ts'
+import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { erasePerson } from '../../src/people/erase-person.ts'
 import { createFileStep } from '../../src/people/keep-erasures-file.ts'
-import type { SealedStore } from '../../src/store/sealed-store.ts'
 import type { Settings } from '../process/tabbat.ts'
 import {
   ENGINES,

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { toBlindIndexText } from '../../src/crypto/blind-index.ts'
 import { findUnnamed } from '../../src/people/unnamed-answers.ts'
-import type { SealedStore } from '../../src/store/sealed-store.ts'
 import { sealStoredResponse } from '../../src/verification/idempotency.ts'
 import { ENGINES, newSettings, toNumber, withSealed } from '../registry/sealed-registry.ts'
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { openStore } from '../../src/context/store.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
-import { openStore } from '../../src/store/store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { newDataDir, type Settings, startServer, tabbat } from './tabbat.ts'
 

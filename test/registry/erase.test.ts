@@ -4,9 +4,9 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../src/audit/row.ts'
 import { confirm, readSecret } from '../../src/cli/prompt.ts'
+import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { erasePerson } from '../../src/people/erase-person.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
-import type { SealedStore } from '../../src/store/sealed-store.ts'
 import { createReuse } from '../../src/verification/reuse.ts'
 import {
   countReadable,

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { withProcessLock } from '../../src/database/process-lock.ts'
 import { EXPIRY_LOCK, expireRecords } from '../../src/registry/expire-records.ts'
-import type { SealedRecord } from '../../src/store/sealed-record.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { SealedRecord } from '../../src/registry/sealed-record.ts'
 import { describeEngines, ENGINES } from '../store/engines.ts'
 
 const NOW = Date.UTC(2026, 10, 16)

@@ -1,7 +1,7 @@
+import { DATA_TABLES } from '../../src/backup/data-tables.ts'
+import { insertRows } from '../../src/backup/restore-rows.ts'
+import type { Store } from '../../src/context/store.ts'
 import type { Database, Value } from '../../src/database/database.ts'
-import { DATA_TABLES } from '../../src/store/data-tables.ts'
-import { insertRows } from '../../src/store/restore-rows.ts'
-import type { Store } from '../../src/store/store.ts'
 
 const QUERIES = {
   sqlite: {

@@ -1,6 +1,6 @@
 import { restoreBackup } from '../../src/backup/restore-backup.ts'
 import { loadConfig } from '../../src/context/config.ts'
-import { openStore } from '../../src/store/store.ts'
+import { openStore } from '../../src/context/store.ts'
 
 /** Restores with force, and kills itself when some rows of the registry are restored. */
 const config = loadConfig()

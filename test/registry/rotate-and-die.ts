@@ -1,6 +1,6 @@
 import { loadConfig } from '../../src/context/config.ts'
+import { openSealedStore } from '../../src/context/sealed-store.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
-import { openSealedStore } from '../../src/store/sealed-store.ts'
 
 /** Rotates the root key, and kills itself at the n-th occurrence of a step. */
 const [step, times] = process.argv.slice(2)

@@ -2,8 +2,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText, writeRootKeyFile } from '../../src/crypto/root-key.ts'
 import { seal, toAssociatedData } from '../../src/crypto/seal.ts'
+import { loadKeyring } from '../../src/database/load-keyring.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
-import { loadKeyring } from '../../src/store/sealed-store.ts'
 import {
   keyFileOf,
   keysOf,

@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
+import { loadKeyring } from '../../src/database/load-keyring.ts'
 import { ROTATION_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
-import { createRegistryTable } from '../../src/store/registry-table.ts'
-import { loadKeyring } from '../../src/store/sealed-store.ts'
+import { createRegistryTable } from '../../src/registry/registry-table.ts'
 import {
   countReadable,
   ENGINES,

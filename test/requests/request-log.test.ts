@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
 import { HOUR_MS } from '../../src/contract/time.ts'
 import type { FinishedRequest } from '../../src/requests/block-writer.ts'
 import { readKeyRates } from '../../src/requests/key-rates.ts'
 import { pruneRequests } from '../../src/requests/open-requests.ts'
 import { createRequestLog } from '../../src/requests/request-log.ts'
+import type { BlockHead, BlockId } from '../../src/requests/request-table.ts'
 import { type RequestFilter, searchRequests } from '../../src/requests/search.ts'
 import { createTail } from '../../src/requests/tail.ts'
-import type { BlockHead, BlockId } from '../../src/store/request-table.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, SQLITE } from '../store/engines.ts'
 
 const toRequest = (values: Partial<FinishedRequest> = {}): FinishedRequest => ({

@@ -5,6 +5,7 @@ import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { tallyRows } from '../../src/audit/tally.ts'
+import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { toSpanName } from '../../src/ledger/span.ts'
 import { createLatencies } from '../../src/statistics/latencies.ts'
@@ -19,7 +20,6 @@ import {
   toStepSeconds,
   toSteps,
 } from '../../src/statistics/steps.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
 
 const OUTCOMES = ['verified', 'not_verified', 'source_timeout'] as const

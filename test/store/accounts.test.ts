@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { InvitationRow } from '../../src/accounts/account-rows.ts'
+import type { Store } from '../../src/context/store.ts'
 import type { Role } from '../../src/contract/role.ts'
-import type { InvitationRow } from '../../src/store/account-rows.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
 /** Larger than 32 bits, as times are. */

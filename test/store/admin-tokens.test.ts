@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { AdminTokenRow } from '../../src/store/admin-token-table.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { AdminTokenRow } from '../../src/accounts/admin-token-table.ts'
+import type { Store } from '../../src/context/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
 /** Larger than 32 bits, as times are. */

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import { insertRows } from '../../src/backup/restore-rows.ts'
+import type { Store } from '../../src/context/store.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
-import { insertRows } from '../../src/store/restore-rows.ts'
-import type { Store } from '../../src/store/store.ts'
 import { execute, hasPostgres } from '../postgres.ts'
 import { POSTGRES } from './engines.ts'
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
 import type { NewBatchRow } from '../../src/ledger/batch.ts'
 import type { ReceivedBatch } from '../../src/ledger/batch-receive.ts'
 import type { QueueChange } from '../../src/ledger/queue-change.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 import { toErasureSubject } from './erasure-subject.ts'
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { forgetReviews } from '../../src/catalogue/review.ts'
 import { forgetVersions, readBaseline, SCHEDULE } from '../../src/catalogue/versions.ts'
+import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { ROWS_PER_STEP } from '../../src/database/delete-some.ts'
 import { forgetAll } from '../../src/server/cleanup.ts'
 import { toFirstKept } from '../../src/statistics/steps.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from './engines.ts'
 
 const NOW = Date.UTC(2026, 10, 16, 12)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { NewVersion } from '../../src/catalogue/catalogue-table.ts'
+import type { Store } from '../../src/context/store.ts'
 import { HOUR_MS } from '../../src/contract/time.ts'
-import type { NewVersion } from '../../src/store/catalogue-table.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
 const NOW = 1_790_000_000_123

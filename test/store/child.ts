@@ -1,11 +1,12 @@
 import { once } from 'node:events'
+import { openStore } from '../../src/context/store.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { openStore, type StoreOptions } from '../../src/store/store.ts'
+import type { DatabaseOptions } from '../../src/database/open-database.ts'
 import { toGuess } from './guess.ts'
 import { interrupt, openDatabase } from './interrupt.ts'
 
 /** A task for another process, which prints one line when it is done. */
-export type ChildTask = { readonly options: StoreOptions; readonly uid?: number } & (
+export type ChildTask = { readonly options: DatabaseOptions; readonly uid?: number } & (
   | { readonly do: 'open' }
   | { readonly do: 'fail'; readonly subject: string; readonly keyId: string; readonly times: number }
   | { readonly do: 'hang in migration'; readonly after: number }
@@ -38,7 +39,7 @@ async function failOften(
   return answers.filter((answer) => answer === 'admitted').length
 }
 
-async function hangInMigration(options: StoreOptions, after: number): Promise<void> {
+async function hangInMigration(options: DatabaseOptions, after: number): Promise<void> {
   const database = await openDatabase(options)
   const hang = () => {
     say('inside')

@@ -4,9 +4,9 @@ import { createSessions } from '../../src/accounts/sessions.ts'
 import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { claimChain } from '../../src/audit/chain-claim.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import type { Store } from '../../src/context/store.ts'
 import { toCommandAuthor } from '../../src/contract/command-author.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
 
 /** One process stored data while its clock was a day ahead. Another one reads it after the clock was corrected. */

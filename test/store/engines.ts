@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe } from 'vitest'
-import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts'
+import { openStore, type Store } from '../../src/context/store.ts'
+import type { DatabaseOptions } from '../../src/database/open-database.ts'
 import { createEmptyDatabase, createTestDatabase, hasPostgres } from '../postgres.ts'
 
 /** A fresh database of one kind. `open` may be called more than once: each store is a node. */
-export type Place = { readonly options: StoreOptions; readonly open: () => Promise<Store> }
+export type Place = { readonly options: DatabaseOptions; readonly open: () => Promise<Store> }
 
 export type Engine = {
   readonly name: string
@@ -27,7 +28,7 @@ export function newFolder(): string {
   return folder
 }
 
-const toPlace = (options: StoreOptions): Place => ({ options, open: () => openStore(options) })
+const toPlace = (options: DatabaseOptions): Place => ({ options, open: () => openStore(options) })
 
 const toSqlite = (name: string, writerThread: boolean): Engine => {
   const createPlace = async () => toPlace({ dataDir: newFolder(), databaseUrl: undefined, writerThread })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ErasureSubject } from '../../src/store/erase-rows.ts'
+import type { ErasureSubject } from '../../src/people/erase-rows.ts'
 
 /** One person, known by the same hash in every table. Each call is an erasure of its own. */
 export const toErasureSubject = (

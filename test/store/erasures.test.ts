@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/context/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 import { toErasureSubject } from './erasure-subject.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { FactorUse } from '../../src/store/factor-rows.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { FactorUse } from '../../src/accounts/factor-rows.ts'
+import type { Store } from '../../src/context/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
 const NOW = 1_790_000_000_123

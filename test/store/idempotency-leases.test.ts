@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, MINUTE_MS } from '../../src/contract/time.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES } from './engines.ts'
 
 /** Several nodes on one PostgreSQL, with clocks of their own. */

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import type { Database } from '../../src/database/database.ts'
+import type { DatabaseOptions } from '../../src/database/open-database.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
 import { openSqlite } from '../../src/database/sqlite.ts'
-import type { StoreOptions } from '../../src/store/store.ts'
 
 /** Opens the database of a store without creating tables. */
-export const openDatabase = async ({ dataDir, databaseUrl }: StoreOptions): Promise<Database> =>
+export const openDatabase = async ({ dataDir, databaseUrl }: DatabaseOptions): Promise<Database> =>
   databaseUrl === undefined ? openSqlite(join(dataDir, 'tabbat.db')) : openPostgres(databaseUrl)
 
 /** The same database. After this many statements in transactions, `instead` runs in place of the next one. */

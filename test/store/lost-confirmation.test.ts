@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { openStore } from '../../src/context/store.ts'
 import type { Spending } from '../../src/sources/guard/call-guard.ts'
 import { createSharedState } from '../../src/sources/guard/shared-state.ts'
-import { openStore } from '../../src/store/store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { openCuttingProxy } from './cutting-proxy.ts'
 import { newFolder } from './engines.ts'

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openNodes } from '../../src/context/nodes.ts'
+import { openStore, type Store } from '../../src/context/store.ts'
 import { HOUR_MS } from '../../src/contract/time.ts'
 import type { Heartbeat } from '../../src/database/node-table.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { describeEngines, ENGINES, newFolder, POSTGRES } from './engines.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { PasskeyRow } from '../../src/store/passkey-table.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { PasskeyRow } from '../../src/accounts/passkey-table.ts'
+import type { Store } from '../../src/context/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
 const NOW = Date.now()

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
 import { forgetAll } from '../../src/server/cleanup.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from './engines.ts'
 
 /** More than many steps, so that a single statement for all of it would be noticed. */

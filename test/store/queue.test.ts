@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import type { QueueChange } from '../../src/ledger/queue-change.ts'
 import type { NewQueued, QueueClass } from '../../src/ledger/queue-rows.ts'
 import { TOMBSTONE_MS } from '../../src/ledger/queue-table.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 import { toErasureSubject } from './erasure-subject.ts'
 

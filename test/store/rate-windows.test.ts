@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/context/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
 describeEngines(ENGINES, (engine) => {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
-import { createRegistryTable } from '../../src/store/registry-table.ts'
-import type { SealedRecord } from '../../src/store/sealed-record.ts'
+import { createRegistryTable } from '../../src/registry/registry-table.ts'
+import type { SealedRecord } from '../../src/registry/sealed-record.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const NOW = Date.UTC(2026, 10, 16)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { BLOCKS_PER_STEP, type NewBlock } from '../../src/store/request-table.ts'
+import { BLOCKS_PER_STEP, type NewBlock } from '../../src/requests/request-table.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 
 const NOW = 1_790_000_000_123

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Proposal } from '../../src/store/review-table.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Proposal } from '../../src/catalogue/review-table.ts'
+import type { Store } from '../../src/context/store.ts'
 import type { Place } from './engines.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 

@@ -2,10 +2,11 @@ import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import type { Store } from '../../src/context/store.ts'
 import { seal, toAssociatedData } from '../../src/crypto/seal.ts'
+import type { DatabaseOptions } from '../../src/database/open-database.ts'
 import { runScrubPass } from '../../src/registry/scrub-pass.ts'
-import { openScrubTable } from '../../src/store/scrub-table.ts'
-import type { Store, StoreOptions } from '../../src/store/store.ts'
+import { openScrubTable } from '../../src/registry/scrub-table.ts'
 import { openTestApp } from '../app.ts'
 import { hasPostgres } from '../postgres.ts'
 import { POSTGRES, SQLITE } from './engines.ts'
@@ -21,7 +22,7 @@ function toRecord(number: number, content = 'a record') {
 const save = (store: Store, ...numbers: number[]) =>
   store.registry.save({ records: numbers.map((number) => toRecord(number)), media: [], at: 1 })
 
-async function scrub(options: StoreOptions): Promise<number> {
+async function scrub(options: DatabaseOptions): Promise<number> {
   const table = await openScrubTable(options)
   return runScrubPass(table, { keys: new Map([[1, key]]), duty: 1, checkPages: true }).finally(table.close)
 }

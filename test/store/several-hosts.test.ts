@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openStore, type Store } from '../../src/store/store.ts'
+import { openStore, type Store } from '../../src/context/store.ts'
 import { execute, hasOwnPostgres, type Postgres, startOwnPostgres } from '../postgres.ts'
 import { newFolder } from './engines.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
 import { createSourceCalls } from '../../src/statistics/source-calls.ts'
-import type { Store } from '../../src/store/store.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 import { toErasureSubject } from './erasure-subject.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import type { KeyRow } from '../../src/keys/key-rows.ts'
 import { createStoreMetrics } from '../../src/server/store-metrics.ts'
-import type { KeyRow } from '../../src/store/key-rows.ts'
 import { printMetrics } from '../../src/telemetry/metric.ts'
 import { describeEngines, POSTGRES, SQLITE } from './engines.ts'
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import { findInPage, toBucket, toKeys, toPages } from '../../src/audit/subject-blocks.ts'
+import type { Store } from '../../src/context/store.ts'
 import type { AuditRow } from '../../src/ledger/audit-row.ts'
-import type { Store } from '../../src/store/store.ts'
-import { findInPage, toBucket, toKeys, toPages } from '../../src/store/subject-blocks.ts'
 import { createRandom } from '../audit/random.ts'
 import { describeEngines, ENGINES } from './engines.ts'
 

@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createThrottle, type ThrottleKey } from '../../src/accounts/throttle.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/context/store.ts'
 import { describeEngines, ENGINES, type Place } from './engines.ts'
 
 /** Every failure causes the longest wait, so that no wait ends during a test. */

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it, vi } from 'vitest'
+import { openStore } from '../../src/context/store.ts'
 import { openWriter } from '../../src/database/sqlite-writer.ts'
-import { openStore } from '../../src/store/store.ts'
 import { newFolder } from './engines.ts'
 
 /** Each is 25 frames: together more than the 1000 at which the thread starts, and fewer than the 8000 of a commit. */

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
 import { createEvent, type EventType, type NewEvent } from '../../src/contract/event.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { appendEvents } from '../../src/ledger/event-table.ts'
-import type { ClaimedDelivery } from '../../src/store/delivery-table.ts'
-import type { Settlement } from '../../src/store/settle-delivery.ts'
-import type { Store } from '../../src/store/store.ts'
-import type { NewEndpoint } from '../../src/store/webhook-table.ts'
+import type { ClaimedDelivery } from '../../src/webhooks/delivery-table.ts'
+import type { Settlement } from '../../src/webhooks/settle-delivery.ts'
+import type { NewEndpoint } from '../../src/webhooks/webhook-table.ts'
 import { describeEngines, ENGINES, type Place } from './engines.ts'
 
 /** PostgreSQL uses its own clock, so the tests use the present time. */

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/context/store.ts'
 import { createEndpoint } from '../../src/webhooks/manage.ts'
 import { openWebhooks, type Webhooks } from '../../src/webhooks/webhooks.ts'
 import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'

@@ -1,10 +1,10 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
+import type { Store } from '../../src/context/store.ts'
 import { createEvent, type NewEvent } from '../../src/contract/event.ts'
-import type { ClaimedDelivery } from '../../src/store/delivery-table.ts'
-import type { Store } from '../../src/store/store.ts'
-import type { DisabledReason } from '../../src/store/webhook-table.ts'
 import { startDelivery } from '../../src/webhooks/delivery.ts'
+import type { ClaimedDelivery } from '../../src/webhooks/delivery-table.ts'
 import { createEndpoint, type EndpointDeps } from '../../src/webhooks/manage.ts'
+import type { DisabledReason } from '../../src/webhooks/webhook-table.ts'
 import { openWebhookPost } from '../../src/webhooks/webhooks.ts'
 
 export const KEY = createSecretKey(randomBytes(32))

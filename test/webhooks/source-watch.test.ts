@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
 import type { NewEvent } from '../../src/contract/event.ts'
 import { DAY_MS, toLagosDay } from '../../src/contract/time.ts'
-import type { Store } from '../../src/store/store.ts'
 import { createSourceWatch } from '../../src/webhooks/source-watch.ts'
 import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'
 

@@ -1,4 +1,4 @@
-import { findInPage, type SubjectOfRow, toBucket, toKeys, toPages } from '../../store/subject-blocks.ts'
+import { findInPage, type SubjectOfRow, toBucket, toKeys, toPages } from '../subject-blocks.ts'
 import type { Place } from './archive-format.ts'
 
 /**

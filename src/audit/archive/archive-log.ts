@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { ARCHIVE_LOCK, withProcessLock } from '../../database/process-lock.ts'
 import { UserError } from '../../errors.ts'
-import type { Store } from '../../store/store.ts'
 import type { AuditLog } from '../audit-log.ts'
+import type { AuditStore } from '../audit-store.ts'
 import { toFaultText } from '../fault-text.ts'
 import { toPublicKey } from '../open-checkpoint.ts'
 import type { Signer } from '../signing.ts'
@@ -16,7 +16,7 @@ import { verifyArchive } from './verify-archive.ts'
 import { Stopped, writeArchive } from './write-archive.ts'
 
 export type ArchiveDeps = {
-  readonly store: Store
+  readonly store: AuditStore
   readonly signer: Signer
   readonly audit: Pick<AuditLog, 'record' | 'checkpoint'>
   /** Who archives. */

@@ -1,7 +1,7 @@
 import { endOf, monthOf } from '../../ledger/audit-months.ts'
-import type { Chain } from '../../store/audit-chains.ts'
-import { withAuditSnapshot } from '../../store/audit-snapshot.ts'
-import type { Store } from '../../store/store.ts'
+import type { Chain } from '../audit-chains.ts'
+import { withAuditSnapshot } from '../audit-snapshot.ts'
+import type { AuditStore } from '../audit-store.ts'
 import type { ArchivedChain } from './archive-statement.ts'
 
 /** What can be archived, and what must stay for now, with the reason. */
@@ -15,7 +15,7 @@ export type ArchiveChoice = {
  * drops the month. A chain that is still in use stays, and so does one that lost rows in a failover or has the statement of such
  * a loss, because a verification needs both.
  */
-export async function planArchive(store: Store, before: number): Promise<ArchiveChoice> {
+export async function planArchive(store: AuditStore, before: number): Promise<ArchiveChoice> {
   const chains: ArchivedChain[] = []
   const left: string[] = []
   const lossy = await listLossy(store)
@@ -34,7 +34,7 @@ export async function planArchive(store: Store, before: number): Promise<Archive
 }
 
 /** The chains that have rows, each with its last one. */
-async function findEnds({ audit }: Store, group: readonly Chain[]): Promise<ArchivedChain[]> {
+async function findEnds({ audit }: AuditStore, group: readonly Chain[]): Promise<ArchivedChain[]> {
   const ends: ArchivedChain[] = []
   for (const { chain } of group) {
     const head = await audit.head(chain)
@@ -44,7 +44,11 @@ async function findEnds({ audit }: Store, group: readonly Chain[]): Promise<Arch
 }
 
 /** By the month in their name. A chain without one is asked for its last row. */
-async function isBefore({ audit }: Store, [end]: readonly ArchivedChain[], before: number): Promise<boolean> {
+async function isBefore(
+  { audit }: AuditStore,
+  [end]: readonly ArchivedChain[],
+  before: number,
+): Promise<boolean> {
   if (!end) return false
   const month = monthOf(end.chain)
   if (month !== undefined) return endOf(month) <= before
@@ -65,7 +69,7 @@ function findReason(
   return lost && `chain ${lost.chain} lost rows in a failover, or states such a loss`
 }
 
-async function listLossy(store: Store): Promise<ReadonlySet<string>> {
+async function listLossy(store: AuditStore): Promise<ReadonlySet<string>> {
   const losses = [...(await store.losses.list('open')), ...(await store.losses.list('accepted'))]
   const statements = await withAuditSnapshot(store, (scan) => scan.lossStatements())
   return new Set([...losses.map(({ chain }) => chain), ...statements.map(([chain]) => String(chain))])

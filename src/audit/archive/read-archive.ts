@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { UserError } from '../../errors.ts'
-import type { Checkpoint } from '../../store/audit-table.ts'
+import type { Checkpoint } from '../audit-table.ts'
 import {
   ARCHIVE_COLUMNS,
   type BlockHeader,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { UserError } from '../../errors.ts'
-import type { ArchiveTable, RemovalStep } from '../../store/archive-table.ts'
+import type { ArchiveTable, RemovalStep } from '../archive-table.ts'
 
 type RemovalOptions = {
   /** Ends it after a step. It is continued the next time. */

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Checkpoint } from '../../store/audit-table.ts'
+import type { Checkpoint } from '../audit-table.ts'
 import { openCheckpoint, type SignedHead } from '../open-checkpoint.ts'
 import type { Fault } from '../verify-chain.ts'
 import { createRowHasher, HASHED_FIELDS, type RowHasher, toReference, ZERO_HASH } from '../verify-row.ts'

@@ -1,6 +1,6 @@
 import { hash, type KeyObject } from 'node:crypto'
-import type { AuditSnapshot } from '../../store/audit-snapshot.ts'
-import type { Checkpoint } from '../../store/audit-table.ts'
+import type { AuditSnapshot } from '../audit-snapshot.ts'
+import type { Checkpoint } from '../audit-table.ts'
 import { openCheckpoint } from '../open-checkpoint.ts'
 import type { Fault } from '../verify-chain.ts'
 import { type ArchiveStatement, openStatement } from './archive-statement.ts'

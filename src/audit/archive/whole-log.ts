@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import type { LoggedRow } from '../../ledger/audit-row.ts'
-import type { Chain } from '../../store/audit-chains.ts'
-import type { AuditTable } from '../../store/audit-table.ts'
-import type { Store } from '../../store/store.ts'
+import type { Chain } from '../audit-chains.ts'
+import type { AuditStore } from '../audit-store.ts'
+import type { AuditTable } from '../audit-table.ts'
 import type { ArchiveStatement } from './archive-statement.ts'
 import { type ArchivedLog, createArchivedLog } from './archived-log.ts'
 import { type CheckDigest, createDigestCheck } from './check-digest.ts'
@@ -10,9 +10,9 @@ import { mergeRows } from './find-archives.ts'
 import { openArchives } from './open-archives.ts'
 
 /** The audit log in the database and in archives. */
-export type WholeLog = {
+export type WholeLog<S extends AuditStore = AuditStore> = {
   /** Its `audit` reads both. */
-  readonly store: Store
+  readonly store: S
   readonly archived: ArchivedLog
   /** The archives that the database names and that were not opened. */
   readonly missing: readonly Pick<ArchiveStatement, 'number' | 'before' | 'rows'>[]
@@ -33,11 +33,11 @@ type WholeLogOptions = {
 }
 
 /** Opens the archives in these files. One that was changed is refused, or left out. */
-export async function openWholeLog(
-  store: Store,
+export async function openWholeLog<S extends AuditStore>(
+  store: S,
   paths: readonly string[],
   { publicKey, check = createDigestCheck(), isOver, skips = false }: WholeLogOptions,
-): Promise<WholeLog> {
+): Promise<WholeLog<S>> {
   const problems: string[] = []
   const onProblem = skips ? (problem: string) => void problems.push(problem) : undefined
   const opened = await openArchives(paths, (file) => check(file, publicKey), onProblem)

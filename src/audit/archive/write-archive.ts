@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedRow } from '../../ledger/audit-row.ts'
-import { withAuditSnapshot } from '../../store/audit-snapshot.ts'
-import type { AuditTable, Checkpoint } from '../../store/audit-table.ts'
-import type { Store } from '../../store/store.ts'
-import { BLOCK_ROWS } from '../../store/subject-blocks.ts'
+import { withAuditSnapshot } from '../audit-snapshot.ts'
+import type { AuditStore } from '../audit-store.ts'
+import type { AuditTable, Checkpoint } from '../audit-table.ts'
 import type { CheckpointBody } from '../checkpoint.ts'
 import type { Signer } from '../signing.ts'
+import { BLOCK_ROWS } from '../subject-blocks.ts'
 import { type ArchiveFile, createArchiveFile } from './archive-file.ts'
 import {
   ARCHIVE_COLUMNS,
@@ -33,7 +33,7 @@ type ArchivePlan = Pick<ArchiveStatement, 'number' | 'previous' | 'before' | 'by
 }
 
 type WriteDeps = {
-  readonly store: Store
+  readonly store: AuditStore
   readonly signer: Signer
   readonly onProgress?: ((rows: number, total: number) => void) | undefined
   /** Ends it: `Stopped` is thrown. */

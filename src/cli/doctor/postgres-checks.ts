@@ -1,11 +1,11 @@
 import type { Config } from '../../context/config.ts'
+import type { Store } from '../../context/store.ts'
 import { toConnectionWarning } from '../../context/warnings.ts'
 import { steadyNow } from '../../contract/time.ts'
 import { readConnectionLimit } from '../../database/connection-limit.ts'
 import { readServerFacts, type ServerFacts } from '../../database/server-facts.ts'
 import { toDatabaseUrls } from '../../settings/database-url.ts'
 import { openHttp } from '../../sources/http.ts'
-import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
 
 type Opened = { readonly config: Config; readonly store: Store }

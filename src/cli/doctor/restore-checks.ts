@@ -11,11 +11,11 @@ import {
   scanRevocations,
 } from '../../backup/revocations-file.ts'
 import type { Config } from '../../context/config.ts'
+import type { Store } from '../../context/store.ts'
 import { MINUTE_MS } from '../../contract/time.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { ERASURES_FILE, readErasuresFile, scanErasures, toErasureFolder } from '../../people/erasures-file.ts'
 import { countMissing } from '../../people/keep-erasures-file.ts'
-import type { Store } from '../../store/store.ts'
 import { type Finding, failed, ok } from './finding.ts'
 
 type Opened = {

@@ -1,6 +1,6 @@
 import type { Kind } from '../../crypto/blind-index.ts'
-import type { RegistryTable } from '../../store/registry-table.ts'
-import type { SealedMedia } from '../../store/sealed-record.ts'
+import type { RegistryTable } from '../registry-table.ts'
+import type { SealedMedia } from '../sealed-record.ts'
 import type { Chunk } from './chunks.ts'
 import type { Progress } from './progress.ts'
 import type { Rejects } from './rejects.ts'

@@ -1,5 +1,5 @@
 import type { Kind } from '../../crypto/blind-index.ts'
-import type { SealedMedia, SealedRecord } from '../../store/sealed-record.ts'
+import type { SealedMedia, SealedRecord } from '../sealed-record.ts'
 
 /** A record that is ready to be saved, and its picture if it has one. */
 export type SealedRow = { readonly record: SealedRecord; readonly media: SealedMedia | undefined }

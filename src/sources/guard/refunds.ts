@@ -1,4 +1,4 @@
-import type { Refund, SourceTable } from '../../store/source-table.ts'
+import type { Refund, SourceTable } from '../source-table.ts'
 
 /** Writes refunds of spend in the background. A refund that cannot be written is kept and retried with the next call. */
 export type Refunds = {

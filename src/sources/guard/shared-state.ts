@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { DAY_MS, steadyNow, toLagosDate, toLagosDay } from '../../contract/time.ts'
-import type { SourceOrderTable } from '../../store/source-order-table.ts'
-import type { SourceTable, Spent } from '../../store/source-table.ts'
+import type { SourceOrderTable } from '../source-order-table.ts'
+import type { SourceTable, Spent } from '../source-table.ts'
 import type { CallGuard, PaidCalls, SharedState } from './call-guard.ts'
 import { createRefunds, REFUND_DAYS, type Refunds } from './refunds.ts'
 

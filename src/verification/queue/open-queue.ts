@@ -1,7 +1,7 @@
 import { steadyNow } from '../../contract/time.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
+import type { QueueTable } from '../../ledger/queue-table.ts'
 import type { SourceSettings } from '../../sources/settings.ts'
-import type { Store } from '../../store/store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { PendingSettings } from '../settings.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
@@ -16,7 +16,7 @@ type QueueSettings = PendingSettings &
 /** What verifications that are answered later need. The worker is started when the context is complete. */
 export const openQueue = (
   config: QueueSettings,
-  { queue: table }: Pick<Store, 'queue'>,
+  { queue: table }: { readonly queue: QueueTable },
   keyring: Keyring,
   { findCaller, announce }: Pick<QueueDeps, 'findCaller' | 'announce'>,
 ): QueueDeps => ({

@@ -1,5 +1,5 @@
 import { steadyNow } from '../../contract/time.ts'
-import type { Store } from '../../store/store.ts'
+import type { QueueTable } from '../../ledger/queue-table.ts'
 import { type Metric, toCounter, toGauge, toSample } from '../../telemetry/metric.ts'
 import type { QueueSignals } from './queue-signals.ts'
 import { QUEUE_LANES } from './worker.ts'
@@ -16,7 +16,7 @@ export const toQueueEndMetrics = ({ ended }: Pick<QueueSignals, 'ended'>): Metri
 const READ_EVERY_MS = 15_000
 
 /** The queue of all nodes, read at most every 15 seconds. While the store is unavailable, the last figures are repeated. */
-export function createQueueMetrics({ queue }: Pick<Store, 'queue'>): () => Promise<Metric[]> {
+export function createQueueMetrics({ queue }: { readonly queue: QueueTable }): () => Promise<Metric[]> {
   let metrics: Metric[] = []
   let readAt = Number.NEGATIVE_INFINITY
   const read = async (): Promise<Metric[]> => {

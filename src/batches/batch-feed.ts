@@ -1,10 +1,10 @@
 import type { Mode } from '../contract/scope.ts'
 import type { Database, Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
-import { endBatchRows } from './batch-end.ts'
-import { addToCounts, lockCounts, toCountName } from './queue-counts.ts'
-import type { NewQueued } from './queue-rows.ts'
-import { insertInside } from './queue-writes.ts'
+import { endBatchRows } from '../ledger/batch-end.ts'
+import { addToCounts, lockCounts, toCountName } from '../ledger/queue-counts.ts'
+import type { NewQueued } from '../ledger/queue-rows.ts'
+import { insertInside } from '../ledger/queue-writes.ts'
 
 export type FeedOptions = {
   /** Time between two rows of one key. */

@@ -1,7 +1,7 @@
 import type { Database, Row } from '../database/database.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import { type DataTable, rowsAtOnce } from './data-tables.ts'
-import type { Store } from './store.ts'
 
 /** The tables at one moment, regardless of later writes. */
 export type Snapshot = {
@@ -10,7 +10,10 @@ export type Snapshot = {
   readonly rows: (table: DataTable) => AsyncIterable<readonly Row[]>
 }
 
-export function withSnapshot<T>(store: Store, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+export function withSnapshot<T>(
+  store: Pick<OpenDatabase, 'database' | 'file'>,
+  work: (snapshot: Snapshot) => Promise<T>,
+): Promise<T> {
   return store.database.dialect === 'postgres'
     ? withPostgresSnapshot(store.database, work)
     : withSqliteSnapshot(store.file, work)

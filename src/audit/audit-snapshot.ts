@@ -1,10 +1,10 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Database, Value } from '../database/database.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
 import type { PageSource } from '../database/page-source.ts'
 import { toSqliteUserError } from '../database/sqlite-user-error.ts'
 import { AUDIT_COLUMNS } from '../ledger/audit-row.ts'
 import type { Checkpoint } from './audit-table.ts'
-import type { Store } from './store.ts'
 
 /** The cells of a row in the order of the columns, the two hashes as hex. Untrusted: an attacker may have changed them. */
 export type Cells = readonly unknown[]
@@ -41,7 +41,10 @@ type Query = (columns: readonly string[], rest: string, ...values: Value[]) => P
 const CHECKPOINTS_AT_ONCE = 500
 const WAIT_MS = 5000
 
-export function withAuditSnapshot<T>(store: Store, work: (scan: AuditSnapshot) => Promise<T>): Promise<T> {
+export function withAuditSnapshot<T>(
+  store: Pick<OpenDatabase, 'database' | 'databaseUrl' | 'file'>,
+  work: (scan: AuditSnapshot) => Promise<T>,
+): Promise<T> {
   return store.database.dialect === 'postgres'
     ? withPostgresAuditSnapshot(store, work)
     : withSqliteAuditSnapshot(store.file, work)
@@ -82,7 +85,7 @@ export function createSqliteAuditSnapshot(connection: DatabaseSync): AuditSnapsh
 }
 
 function withPostgresAuditSnapshot<T>(
-  { database, databaseUrl = '' }: Store,
+  { database, databaseUrl = '' }: Pick<OpenDatabase, 'database' | 'databaseUrl'>,
   work: (scan: AuditSnapshot) => Promise<T>,
 ): Promise<T> {
   return database.transaction(async (inside) => {

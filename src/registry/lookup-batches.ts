@@ -1,5 +1,5 @@
 import type { Database, Row } from '../database/database.ts'
-import { type Found, type LookupTable, NO_RECORD, type Question } from './lookup.ts'
+import { type Found, type LookupTable, NO_RECORD, type Question } from '../sources/lookup.ts'
 
 /** Questions in one statement. */
 const MOST_QUESTIONS = 128

@@ -1,9 +1,9 @@
+import { countBatchRows, eraseBatchRows, lockBatchRows } from '../batches/batch-erasure.ts'
 import type { Database } from '../database/database.ts'
-import { countBatchRows, eraseBatchRows, lockBatchRows } from '../ledger/batch-erasure.ts'
 import { toPersonLock } from '../ledger/guess-table.ts'
 import { NO_PAID_CALLS_LEFT } from '../ledger/paid-calls.ts'
 import { countQueued, type EndedQueued, eraseAnswered, eraseQueued } from '../ledger/queue-erasure.ts'
-import { REGISTRY_LOCK } from './save-records.ts'
+import { REGISTRY_LOCK } from '../registry/save-records.ts'
 import { IN_FLIGHT_MS, insertEarlierTombstone, type Tombstone, wasJustErased } from './tombstone-table.ts'
 
 /** One person, and the id of the erasure. */

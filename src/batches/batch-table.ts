@@ -9,7 +9,6 @@ import {
   toBatch,
   toPlanColumns,
 } from '../ledger/batch.ts'
-import { type FeedOptions, feedBatches } from '../ledger/batch-feed.ts'
 import {
   addBatchRows,
   type BegunBatch,
@@ -20,6 +19,7 @@ import {
 } from '../ledger/batch-receive.ts'
 import { STORED_MS } from '../ledger/idempotency-table.ts'
 import { toQueuedColumns } from '../ledger/queue-rows.ts'
+import { type FeedOptions, feedBatches } from './batch-feed.ts'
 
 type RefusedBatchRow = Pick<BatchResult, 'line' | 'reference' | 'label'> & { readonly refusals: string }
 

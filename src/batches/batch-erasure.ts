@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts'
-import { endBatchRows } from './batch-end.ts'
+import { endBatchRows } from '../ledger/batch-end.ts'
+import type { EndedQueued } from '../ledger/queue-erasure.ts'
 import { FEED_LOCK } from './batch-feed.ts'
-import type { EndedQueued } from './queue-erasure.ts'
 
 /** By the index on the batch and the subject: there are few batches. */
 const ABOUT = 'batch IN (SELECT id FROM batches) AND subject = $1'

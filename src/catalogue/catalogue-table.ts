@@ -18,7 +18,7 @@ export type VersionRow = NewVersion & { readonly id: number }
 export type VersionHead = Omit<VersionRow, 'content'>
 
 /** When a vendor was last asked for its lists; `outcome` is undefined while a sync is running. */
-export type SyncRow = {
+type SyncRow = {
   readonly source: string
   readonly startedAt: number
   readonly outcome: string | undefined

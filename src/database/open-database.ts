@@ -2,37 +2,22 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOUR_MS } from '../contract/time.ts'
 import { refuseUntrustedFolder, refuseUntrustedPath } from '../crypto/trusted-path.ts'
-import type { Database } from '../database/database.ts'
-import { toFatal } from '../database/failure.ts'
-import { migrate, OlderSchema, requireSchema } from '../database/migrate.ts'
-import { createNodeTable } from '../database/node-table.ts'
-import { toPostgresUserError } from '../database/postgres-user-error.ts'
-import { copyIfReadOnly, type ReadableFile } from '../database/read-only-copy.ts'
-import { openSqlite } from '../database/sqlite.ts'
-import { hasDatabase, toSqliteUserError } from '../database/sqlite-user-error.ts'
-import { openWriter, type Writer } from '../database/sqlite-writer.ts'
-import { toTimeLimits } from '../database/time-limits.ts'
 import { UserError } from '../errors.ts'
 import { toDatabasePlace } from '../settings/database-url.ts'
-import { createTables, type Tables, WRITES } from './tables.ts'
+import type { Database } from './database.ts'
+import { toFatal } from './failure.ts'
+import { migrate, OlderSchema, requireSchema } from './migrate.ts'
+import { toPostgresUserError } from './postgres-user-error.ts'
+import { copyIfReadOnly, type ReadableFile } from './read-only-copy.ts'
+import { openSqlite } from './sqlite.ts'
+import { hasDatabase, toSqliteUserError } from './sqlite-user-error.ts'
+import { toTimeLimits } from './time-limits.ts'
 
 /** The name of the SQLite database in the data folder. */
 export const SQLITE_FILE = 'tabbat.db'
 
-/**
- * The database of Tabbat: SQLite in the data folder, or PostgreSQL. This room alone speaks SQL; all others call the methods of
- * the tables (see tables.ts).
- *
- * What it guarantees:
- * - A method that resolves has committed, and the commit is on disk (`synchronous = FULL`, `synchronous_commit = on`).
- * - Each method is one transaction: all of it happens or nothing.
- * - Both databases give the same results; test/store runs one suite against both.
- * - The schema is brought up to date when the store is opened, unless `keepsSchema` is set. A newer schema is refused.
- *
- * Opened once by the context of a server, and by each command. In a server on SQLite, a thread does all writing: writes that
- * arrive during a commit share the next one, and each of them still succeeds or fails alone.
- */
-export type Store = Tables & {
+/** An open connection, and where it leads. */
+export type OpenDatabase = {
   readonly database: Database
   /** The path or address of the database, to be shown. Without a password. */
   readonly place: string
@@ -43,7 +28,7 @@ export type Store = Tables & {
   readonly close: () => Promise<void>
 }
 
-export type StoreOptions = {
+export type DatabaseOptions = {
   readonly dataDir: string
   /** postgres://…; absent means SQLite in the data folder. */
   readonly databaseUrl: string | undefined
@@ -70,51 +55,44 @@ export type StoreOptions = {
 /** Commands may read whole tables. */
 const COMMAND_LIMITS = { answerTimeoutMs: 15_000, statementTimeoutMs: HOUR_MS }
 
-export async function openStore(options: StoreOptions): Promise<Store> {
-  const { dataDir, databaseUrl, writerThread = false, mustExist = false, onFatal } = options
+/**
+ * Opens SQLite in the data folder, or PostgreSQL. The schema is brought up to date, unless `keepsSchema` is set. A newer schema
+ * is refused.
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<OpenDatabase> {
+  const { dataDir, databaseUrl, mustExist = false } = options
   const path = join(dataDir, SQLITE_FILE)
   if (!options.isScratch) refuseUntrustedData(options)
   if (mustExist && databaseUrl === undefined && !hasDatabase(path))
     throw new UserError(
       `There is no database at ${path}. Run this where the server runs, or set TABBAT_DATA_DIR.`,
     )
-  const onFailure = (error: unknown) => {
-    if (toFatal(error)) onFatal?.(error)
-  }
   const { path: file, remove } = toFile(path, options)
-  const database = await openDatabase(file, options, onFailure).catch((error) => {
+  const database = await openEngine(file, options, toFailureListener(options)).catch((error) => {
     remove()
     throw error
   })
-  const writer =
-    databaseUrl === undefined && writerThread
-      ? openWriter(file, { timeoutMs: options.timeoutMs, onFailure })
-      : undefined
-  const direct = createTables(database)
-  const heartbeats = await openHeartbeats(options).catch(async (error) => {
-    await database.close()
-    throw error
-  })
-  const tables = writer
-    ? withWriter(direct, writer)
-    : { ...direct, ...(heartbeats && { nodes: createNodeTable(heartbeats) }) }
   return {
-    ...tables,
     database,
     place: databaseUrl === undefined ? path : `postgres://${toDatabasePlace(databaseUrl)}`,
     databaseUrl,
     file,
     close: async () => {
-      await writer?.close()
-      await heartbeats?.close()
       await database.close()
       remove()
     },
   }
 }
 
+/** Tells of the failures after which the process must stop. */
+export const toFailureListener =
+  ({ onFatal }: Pick<DatabaseOptions, 'onFatal'>) =>
+  (error: unknown): void => {
+    if (toFatal(error)) onFatal?.(error)
+  }
+
 /** The folder is created before the check: in /tmp, another user could create it between the check and its first use. */
-function refuseUntrustedData({ dataDir, databaseUrl, mustExist = false }: StoreOptions): void {
+function refuseUntrustedData({ dataDir, databaseUrl, mustExist = false }: DatabaseOptions): void {
   // A second connection to PostgreSQL uses no folder.
   if (dataDir === '') return
   const path = join(dataDir, SQLITE_FILE)
@@ -128,12 +106,12 @@ function refuseUntrustedData({ dataDir, databaseUrl, mustExist = false }: StoreO
     for (const suffix of ['', '-wal', '-shm', '-journal']) refuseUntrustedPath(`${path}${suffix}`)
 }
 
-const toFile = (path: string, { databaseUrl, isReading }: StoreOptions): ReadableFile =>
+const toFile = (path: string, { databaseUrl, isReading }: DatabaseOptions): ReadableFile =>
   databaseUrl === undefined && isReading ? copyIfReadOnly(path) : { path, remove: () => {} }
 
-async function openDatabase(
+async function openEngine(
   path: string,
-  options: StoreOptions,
+  options: DatabaseOptions,
   onFailure: (error: unknown) => void,
 ): Promise<Database> {
   const { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections } = options
@@ -144,7 +122,7 @@ async function openDatabase(
   const database =
     databaseUrl === undefined
       ? openSqlite(path, timeoutMs)
-      : await (await import('../database/postgres.ts')).openPostgres(databaseUrl, {
+      : await (await import('./postgres.ts')).openPostgres(databaseUrl, {
           ...{ startWaitMs, onFailure, connections },
           ...limits,
         })
@@ -158,31 +136,10 @@ async function openDatabase(
 }
 
 /** A present schema is not touched for reading: a standby of PostgreSQL refuses every statement that could write. */
-async function prepareSchema(database: Database, { keepsSchema, isReading }: StoreOptions): Promise<void> {
+async function prepareSchema(database: Database, { keepsSchema, isReading }: DatabaseOptions): Promise<void> {
   if (!keepsSchema && !isReading) return migrate(database)
   await requireSchema(database).catch((error) => {
     if (keepsSchema || !(error instanceof OlderSchema)) throw error
     return migrate(database)
   })
-}
-
-/** In a server on PostgreSQL, heartbeats have a connection of their own: requests that use all others must not make it look dead. */
-async function openHeartbeats({ databaseUrl, writerThread, timeoutMs, startWaitMs }: StoreOptions) {
-  if (databaseUrl === undefined || !writerThread) return undefined
-  const { openPostgres } = await import('../database/postgres.ts')
-  return openPostgres(databaseUrl, { startWaitMs, connections: 1, ...toTimeLimits(timeoutMs) })
-}
-
-/** The same tables, with the writing methods sent to the writer thread. */
-function withWriter(tables: Tables, writer: Writer): Tables {
-  const entries = Object.entries(WRITES).map(([name, methods]) => {
-    const table = name as keyof Tables
-    const remote = methods.map((method) => {
-      // The audit log has collected the requests of a turn itself.
-      const call = table === 'audit' && method === 'append' ? writer.callNow : writer.call
-      return [method, (...args: unknown[]) => call({ table, method, args })]
-    })
-    return [table, { ...tables[table], ...Object.fromEntries(remote) }]
-  })
-  return Object.fromEntries(entries) as Tables
 }

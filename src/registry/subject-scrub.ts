@@ -1,6 +1,6 @@
+import type { SubjectBlock } from '../audit/subject-blocks.ts'
+import { createSubjectTable, type SubjectTable } from '../audit/subject-table.ts'
 import type { Database } from '../database/database.ts'
-import type { SubjectBlock } from './subject-blocks.ts'
-import { createSubjectTable, type SubjectTable } from './subject-table.ts'
 
 /** Reads the blocks of subjects, and the rows they were made from. */
 export type SubjectScrub = Pick<SubjectTable, 'subjects'> & {

@@ -1,6 +1,6 @@
 import type { Database, Row } from '../database/database.ts'
 import { DamagedIndex } from '../database/failure.ts'
-import { openStore, type StoreOptions } from './store.ts'
+import { type DatabaseOptions, openDatabase } from '../database/open-database.ts'
 import { createSubjectScrub, type SubjectScrub } from './subject-scrub.ts'
 
 /** An index and its columns. */
@@ -39,9 +39,9 @@ const ID_COLUMN = { registry: 'subject', media: 'id' } as const
 
 /** Opens its own connection with a small cache, so that it reads from the disk and does not evict cached pages. */
 export async function openScrubTable(
-  options: StoreOptions,
+  options: DatabaseOptions,
 ): Promise<ScrubTable & { readonly close: () => Promise<void> }> {
-  const { database, close } = await openStore({ ...options, mustExist: true })
+  const { database, close } = await openDatabase({ ...options, mustExist: true })
   if (database.dialect !== 'sqlite') return { ...createForPostgres(database), close }
   await database.prepare(`PRAGMA cache_size = -${CACHE_KIB}`).run()
   return { ...createForSqlite(database), close }

@@ -1,6 +1,6 @@
 import type { Database } from '../database/database.ts'
-import { addKeySpend, refundKeySpend, type SpendKey } from '../ledger/key-spend.ts'
 import { countPaidCall, type PaidCall, type Payer, refundPaidCall } from '../ledger/paid-calls.ts'
+import { addKeySpend, refundKeySpend, type SpendKey } from './key-spend.ts'
 
 /** State of the sources that all nodes share. */
 export type SourceTable = {

@@ -1,5 +1,3 @@
-import type { SealedRecord } from './sealed-record.ts'
-
 /** A registry record, and a second one that is read alike whether or not the first exists. */
 export type RecordQuestion = { readonly subject: Uint8Array; readonly decoy: Uint8Array }
 
@@ -16,7 +14,7 @@ export type Question = {
   readonly answer: AnswerQuestion | undefined
 }
 
-export type SealedRow = Pick<SealedRecord, 'keyVersion' | 'sealed'>
+export type SealedRow = { readonly keyVersion: number; readonly sealed: Uint8Array }
 
 export type RecordRows = {
   /** As in the question. */

@@ -6,7 +6,7 @@ import {
   type RecordRows,
   type SealedRow,
   type StoredAnswer,
-} from './lookup.ts'
+} from '../sources/lookup.ts'
 import { createLookupBatches } from './lookup-batches.ts'
 
 const RECORD = 'SELECT key_version, sealed FROM registry WHERE subject = $1'
