@@ -6,9 +6,11 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { newDataDir, type RunningServer, startServer } from './tabbat.ts'
 
-const blocks = [...readFileSync('README.md', 'utf8').matchAll(/```sh\n(curl [\s\S]*?)\n```/g)].map(
-  ([, block = '']) => block,
-)
+const readme = readFileSync('README.md', 'utf8')
+const [, block = ''] = /```sh\n(curl [\s\S]*?)\n```/.exec(readme) ?? []
+/** What the calls of the table use. */
+const [, variables = ''] = /```sh\n(API=[\s\S]*?)\n```/.exec(readme) ?? []
+const calls = [...readme.matchAll(/\| `(curl .*)` \|$/gm)].map(([, call = '']) => call)
 
 let server: RunningServer
 beforeAll(async () => {
@@ -16,12 +18,11 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-it('has a curl line for every operation', () => {
-  expect(blocks.length).toBeGreaterThanOrEqual(5)
+it('has a call for every operation', () => {
+  expect(calls).toHaveLength(5)
 })
 
 it('has blocks for live requests that work when pasted one after the other', async () => {
-  const readme = readFileSync('README.md', 'utf8')
   const [, goLive = ''] = /\n## Go live\n([\s\S]*?)\n## /.exec(readme) ?? []
   const [vendor, port] = [await findFreePort(), String(await findFreePort())]
   const pasted = [...goLive.matchAll(/```sh\n([\s\S]*?)\n```/g)]
@@ -56,10 +57,10 @@ async function findFreePort(): Promise<number> {
   return port
 }
 
-it.each(blocks)('%s', async (block) => {
+it.each([block, ...calls])('%s', async (call) => {
   const { stdout } = await promisify(execFile)('sh', [
     '-c',
-    block.replaceAll('http://127.0.0.1:8080', server.url),
+    `${variables}\n${call}`.replaceAll('http://127.0.0.1:8080', server.url),
   ])
   expect(JSON.parse(stdout)).toMatchObject({ success: true })
 })
