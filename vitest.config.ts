@@ -1,16 +1,52 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { SlowestFiles } from './test/slowest-files.ts'
+
+/** A test that names one of these opens a database, a socket, a process or a folder, itself or in a file of test/ that it imports. */
+const OPENS =
+  /openTestApp|openStore|openSqlite|openWriter|createContext|DatabaseSync|mkdtemp|child_process|worker_threads|node:(?:net|tls|http)'|listen\(/
+
+const tests = [...globSync('src/**/*.test.ts'), ...globSync('test/**/*.test.ts')]
+const unit = tests.filter((file) => !opens(file))
+
+function opens(file: string, seen = new Set<string>()): boolean {
+  if (seen.has(file)) return false
+  seen.add(file)
+  const text = readFileSync(file, 'utf8')
+  const imported = [...text.matchAll(/from '(\.[^']+\.ts)'/g)].map(([, path = '']) =>
+    join(dirname(file), path),
+  )
+  return OPENS.test(text) || imported.some((path) => path.startsWith('test/') && opens(path, seen))
+}
+
+const shared = {
+  // Many tests wait for disks, sockets and processes: three at once are done sooner, also on two cores.
+  maxWorkers: 3,
+  // A worker runs many files, and loads the modules of the product once.
+  isolate: false,
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  // A second is too short for a password hash or a browser on a busy machine.
+  expect: { poll: { timeout: 20_000 } },
+}
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    globalSetup: ['test/postgres.ts'],
-    // Many tests wait for disks, sockets and processes: three at once are done sooner, also on two cores.
-    maxWorkers: 3,
-    // A worker runs many files, and loads the modules of the product once.
-    isolate: false,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    // A second is too short for a password hash or a browser on a busy machine.
-    expect: { poll: { timeout: 20_000 } },
+    ...shared,
+    reporters: ['default', new SlowestFiles()],
+    projects: [
+      { test: { ...shared, name: 'unit', include: unit, sequence: { groupOrder: 0 } } },
+      {
+        test: {
+          ...shared,
+          name: 'whole',
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: unit,
+          globalSetup: ['test/postgres.ts'],
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 })
