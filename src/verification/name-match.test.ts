@@ -13,6 +13,7 @@ const name = fc.oneof(
 describe('the same name', () => {
   it.each([
     ['Chidi', 'CHIDI'],
+    ['STRAUẞ', 'Strauss'],
     ['Olúwaṣẹ́gun', 'oluwasegun'],
     ['Ńwáńkwọ', 'NWANKWO'],
     ['Ɗanjuma Ƙasim', 'danjuma kasim'],

@@ -38,6 +38,8 @@ export const foldName = (name: string): readonly string[] =>
     .normalize('NFKD')
     // Lm: the tatweel, which only makes an Arabic word longer, and the apostrophes among the letters (ʼ ʻ ʾ ʿ).
     .replace(/[\p{M}\p{Cf}\p{Lm}'‘’‛′`´]/gu, '')
+    // First small, because a capital ẞ is its own capital, while a small ß becomes SS.
+    .toLowerCase()
     .toUpperCase()
     .toLowerCase()
     .replace(PLAIN_PATTERN, (letter) => PLAIN[letter] ?? letter)
