@@ -18,13 +18,18 @@ async function migrateInTransaction(tx: Database): Promise<void> {
   if (!state) await runScript(tx, `schema/${tx.dialect}.sql`)
   else for (const file of listMigrations(tx.dialect, state.version)) await runScript(tx, `migrations/${file}`)
   const functions = tx.dialect === 'postgres' ? hashFunctions() : ''
-  if (state?.version === SCHEMA_VERSION && state.functions === functions) return
+  if (state?.version === SCHEMA_VERSION && state.functions === functions) return refuseReadOnly(tx)
   if (functions !== '' && state?.functions !== functions)
     for (const file of listFunctions()) await runScript(tx, `functions/${file}`)
   const save = state
     ? 'UPDATE schema_state SET version = $1, functions = $2'
     : 'INSERT INTO schema_state (version, functions) VALUES ($1, $2)'
   await tx.prepare(save).run(SCHEMA_VERSION, functions)
+}
+
+/** A standby, or a server with default_transaction_read_only, fails here and not with the first row that is written. */
+async function refuseReadOnly(tx: Database): Promise<void> {
+  if (tx.dialect === 'postgres') await tx.prepare('SELECT version FROM schema_state FOR UPDATE').run()
 }
 
 const FOLDER = 'src/database'
