@@ -7,7 +7,7 @@ import { KEY_COLUMN_NAMES, type KeyRow } from '../../src/keys/key-rows.ts'
 import { listOptions } from '../../src/keys/options.ts'
 
 const docs = readFileSync('docs/key-options.md', 'utf8')
-const form = readFileSync('console/src/pages/keys/key-draft.ts', 'utf8')
+const form = readFileSync('console/src/pages/keys/key-form.tsx', 'utf8')
 
 /** A key that has every option. */
 const row = {
