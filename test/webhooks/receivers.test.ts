@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEvent, toEventBody } from '../../src/contract/event.ts'
@@ -95,5 +95,16 @@ describe.each(RECEIVERS)('the receiver in $language', ({ language, command, args
     expect(await send([secret], { at: Date.now() - 301_000 })).toBe(401)
     expect(await send([secret], { at: Date.now() + 301_000 })).toBe(401)
     expect((await fetch(url, { method: 'POST', body })).status).toBe(401)
+  })
+
+  it.skipIf(!canRun)('goes on when a sender breaks off in the middle of a body', async () => {
+    const { hostname, port } = new URL(url)
+    const sender = connect(Number(port), hostname)
+    const head = `POST /hooks HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 100\r\n\r\n`
+    await new Promise((sent) => sender.write(`${head}half`, sent))
+    sender.destroy()
+    await once(sender, 'close')
+    expect(await send([secret])).toBe(204)
+    expect(child.exitCode).toBeNull()
   })
 })

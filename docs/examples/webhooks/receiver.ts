@@ -1,6 +1,6 @@
 // Receives webhooks of Tabbat. Run it with: WEBHOOK_SECRET=whsec_… PORT=3000 node receiver.ts
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 
 const key = Buffer.from((process.env.WEBHOOK_SECRET ?? '').replace(/^whsec_/, ''), 'base64')
 // With an empty key, everyone could sign.
@@ -20,14 +20,24 @@ function isGenuine(headers: IncomingHttpHeaders, body: Buffer): boolean {
     .some((given) => given.length === expected.length && timingSafeEqual(given, expected))
 }
 
+/** Undefined when the sender breaks off: the webhook will be sent again. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = []
+  try {
+    for await (const piece of request) pieces.push(piece)
+  } catch {
+    return undefined
+  }
+  return Buffer.concat(pieces)
+}
+
 /** In production, a table with a unique column: an event may arrive more than once. */
 const seen = new Set<unknown>()
 
 const server = createServer(async (request, response) => {
-  const pieces: Buffer[] = []
-  for await (const piece of request) pieces.push(piece)
   // The signature is over these bytes: do not parse and print the body before.
-  const body = Buffer.concat(pieces)
+  const body = await readBody(request)
+  if (!body) return void response.writeHead(400).end()
   if (!isGenuine(request.headers, body)) return void response.writeHead(401).end()
   if (!seen.has(request.headers['webhook-id'])) {
     seen.add(request.headers['webhook-id'])
