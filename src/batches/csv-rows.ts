@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { AppError } from '../errors.ts'
-import { BadRow } from '../registry/import/bad-row.ts'
 import { toCells } from '../registry/import/csv.ts'
+import { BadRow } from '../registry/import/record-fields.ts'
 import { countLineEnds, findRowEnd, LINE_END, withoutLineEnd } from '../registry/import/rows.ts'
 import { type ByteWindow, openByteWindow } from './byte-window.ts'
 import { type InputRow, LONGEST_ROW_BYTES, NOT_UTF8, TOO_LONG } from './input-row.ts'

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createBlankRecord, type RecordOf } from '../contract/blank-record.ts'
 import { KINDS, type Kind } from '../crypto/blind-index.ts'
-import { decodeEntry, encodeEntry } from './record-codec.ts'
-import { readValues } from './record-values.ts'
+import { decodeEntry, encodeEntry, readValues } from './record-codec.ts'
 
 /** A record in which every value is different. */
 function toDistinct<K extends Kind>(kind: K): RecordOf[K] {

@@ -1,7 +1,10 @@
 import { createBlankRecord } from '../contract/blank-record.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import type { RootKeySettings } from '../crypto/root-key.ts'
 import { BrokenSeal } from '../crypto/seal.ts'
+import { loadKeyring } from '../database/load-keyring.ts'
+import type { MetaTable } from '../database/meta-table.ts'
 import type { RecordQuestion, RecordRows } from '../sources/lookup.ts'
 import type { Entry } from './record-codec.ts'
 import type { RegistryTable } from './registry-table.ts'
@@ -33,10 +36,36 @@ type RegistryOptions = {
   readonly reloadKeyring: () => Promise<Keyring>
 }
 
+/** The registry. It reloads its keys after a rotation. */
+export function openRegistry(
+  config: RootKeySettings,
+  store: { readonly registry: RegistryTable; readonly meta: MetaTable },
+  first: Keyring,
+) {
+  let keyring = first
+  let reloading: Promise<Keyring> | undefined
+  const reload = async () => {
+    keyring = (await loadKeyring(config, store)).keyring
+    return keyring
+  }
+  const registry = createRegistry({
+    table: store.registry,
+    keyring: () => keyring,
+    // Shared by all requests that wait for it: it may run a command.
+    reloadKeyring: () => {
+      reloading ??= reload().finally(() => {
+        reloading = undefined
+      })
+      return reloading
+    },
+  })
+  return { registry, currentKeyring: () => keyring }
+}
+
 /** An empty registry is not used as a source. Once it has records, that answer is cached for good. */
 const EMPTY_FOR_MS = 1000
 /** More rotations than can happen while one row is read. */
-const MOST_RELOADS = 2
+const MAX_RELOADS = 2
 
 export function createRegistry({ table, keyring, reloadKeyring }: RegistryOptions): Registry {
   const decoys = { nin: createDecoy(keyring(), 'nin'), bvn: createDecoy(keyring(), 'bvn') }
@@ -56,7 +85,7 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
       return work(keys, row)
     } catch (error) {
       if (!(error instanceof UnknownKeyVersion)) throw error
-      if (reloads === MOST_RELOADS) throw new BrokenSeal({ cause: error })
+      if (reloads === MAX_RELOADS) throw new BrokenSeal({ cause: error })
     }
     const newKeys = await reloadKeyring()
     const fresh = await readAgain()

@@ -1,12 +1,16 @@
 import { statSync } from 'node:fs'
 import { openWorkerThread } from '../assets/worker-thread.ts'
+import type { AuditTable } from '../audit/audit-table.ts'
+import { hasCrashed, loadNodeName } from '../audit/chain-claim.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toFatal } from '../database/failure.ts'
 import type { MetaTable } from '../database/meta-table.ts'
 import type { DatabaseOptions, OpenDatabase } from '../database/open-database.ts'
+import type { DatabaseSettings } from '../database/settings.ts'
 import { UserError } from '../errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ScrubOptions } from './scrub-pass.ts'
+import type { RegistrySettings } from './settings.ts'
 
 export type ScrubOrder = ScrubOptions & { readonly store: DatabaseOptions }
 
@@ -27,7 +31,7 @@ type ScrubSettings = {
   readonly onFatal: (error: unknown) => void
 }
 
-export type Scrub = {
+type Scrub = {
   /** After a crash: checks a small database before the server answers, a large one at once in the background. */
   readonly afterCrash: () => Promise<void>
   readonly start: () => void
@@ -41,8 +45,24 @@ const DUTY_AFTER_CRASH = 0.25
 /** Checked in less than two seconds: 37 MB took one. */
 const SMALL_BYTES = 64 * 1024 * 1024
 
+/** Only the first worker searches for damage. After a crash it searches before the server is ready, if that takes little time. */
+export async function openScrub(
+  config: Pick<DatabaseSettings, 'dataDir' | 'databaseUrl'> & Pick<RegistrySettings, 'scrub'>,
+  store: Pick<OpenDatabase, 'database' | 'place'> & { readonly meta: MetaTable; readonly audit: AuditTable },
+  keyring: () => Keyring,
+  log: Log,
+  onFatal: (error: unknown) => void,
+): Promise<Scrub> {
+  const { dataDir, databaseUrl, scrub: everyMs } = config
+  const storeOptions = { dataDir, databaseUrl }
+  const scrub = createScrub({ everyMs, store, storeOptions, keyring, log, onFatal })
+  if (await hasCrashed(store.audit, loadNodeName(dataDir))) await scrub.afterCrash()
+  scrub.start()
+  return scrub
+}
+
 /** Searches the database for damage in a thread, so that it is found before a request reads the damaged rows. */
-export function createScrub(settings: ScrubSettings): Scrub {
+function createScrub(settings: ScrubSettings): Scrub {
   const { everyMs, store, storeOptions, keyring, log, onFatal } = settings
   const isSmall = store.database.dialect === 'sqlite' && sizeOf(store.place) < SMALL_BYTES
   let duty = DUTY

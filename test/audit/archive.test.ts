@@ -11,7 +11,7 @@ import { toVerdictText } from '../../src/audit/verdict-text.ts'
 import { verifyStore } from '../../src/audit/verify-store.ts'
 import type { Store } from '../../src/context/store.ts'
 import { ARCHIVE_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
-import { scrubSubjects } from '../../src/registry/scrub-subjects.ts'
+import { scrubSubjects } from '../../src/registry/scrub-pass.ts'
 import { createSubjectScrub } from '../../src/registry/subject-scrub.ts'
 import { describeEngines, ENGINES, newFolder, POSTGRES, SQLITE } from '../store/engines.ts'
 import {

@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
 import { openSealedStore, type SealedStore } from '../../src/context/sealed-store.ts'
-import { importFile } from '../../src/registry/import/import-file.ts'
+import { importFile, type Progress } from '../../src/registry/import/import-file.ts'
 import { openInput } from '../../src/registry/import/input.ts'
-import type { Progress } from '../../src/registry/import/progress.ts'
-import { type Format, LONGEST_ROW, toFormat } from '../../src/registry/import/rows.ts'
+import { type Format, MAX_ROW_BYTES, toFormat } from '../../src/registry/import/rows.ts'
 import type { RegistryTable } from '../../src/registry/registry-table.ts'
 import { toSubject, unsealEntry, unsealMedia } from '../../src/registry/sealed-entry.ts'
 
@@ -135,8 +134,8 @@ describe('rows are rejected one by one', () => {
       Buffer.from('\uFEFF'),
       Buffer.from(`${row(70_000_000_001)}\r\n`),
       Buffer.from([0x22, 0xff, 0x22, 0x0a]),
-      Buffer.alloc(2 * LONGEST_ROW, 0x78),
-      Buffer.from(`\n${row(70_000_000_002)}\n\n"${'x'.repeat(LONGEST_ROW)}"\n${row(70_000_000_003)}`),
+      Buffer.alloc(2 * MAX_ROW_BYTES, 0x78),
+      Buffer.from(`\n${row(70_000_000_002)}\n\n"${'x'.repeat(MAX_ROW_BYTES)}"\n${row(70_000_000_003)}`),
     ]
     writeFileSync(join(folder, 'people.ndjson'), Buffer.concat(parts))
     const done = await run('people.ndjson')

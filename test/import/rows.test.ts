@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cutChunks } from '../../src/registry/import/chunks.ts'
 import { readHeader, toCells, toGivenRow } from '../../src/registry/import/csv.ts'
 import type { Read } from '../../src/registry/import/input.ts'
-import { type Format, LONGEST_ROW, splitRows } from '../../src/registry/import/rows.ts'
+import { cutChunks, type Format, MAX_ROW_BYTES, splitRows } from '../../src/registry/import/rows.ts'
 
 const HEADER = 'nin_number,personal_info.phone_number'
 
@@ -129,7 +128,7 @@ describe('chunks', () => {
   it.each<Format>(['ndjson', 'csv'])('skip a row that is too long, also in %s', async (format) => {
     const bytes = Buffer.concat([
       Buffer.from('a\n"'),
-      Buffer.alloc(2 * LONGEST_ROW, 0x78),
+      Buffer.alloc(2 * MAX_ROW_BYTES, 0x78),
       Buffer.from('\nb\n'),
     ])
     const seen: unknown[] = []

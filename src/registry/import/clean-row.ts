@@ -4,6 +4,7 @@ import { BvnRecord } from '../../contract/bvn.ts'
 import {
   type Day,
   isSameDay,
+  readDay,
   toHyphenatedDay,
   toLongDay,
   toNumericDay,
@@ -11,11 +12,10 @@ import {
 } from '../../contract/date.ts'
 import { toFullName } from '../../contract/full-name.ts'
 import { NinRecord } from '../../contract/nin.ts'
+import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
+import { readRecordedPhones } from '../../contract/recorded-phones.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
-import { BadRow } from './bad-row.ts'
-import { isHidden, toDay, toNumber, toPhone } from './clean-text.ts'
-import { readPicture } from './picture.ts'
-import { createFieldReader } from './record-fields.ts'
+import { BadRow, createFieldReader } from './record-fields.ts'
 
 export type CleanRow = {
   readonly number: string
@@ -76,3 +76,52 @@ function finishPerson(info: Person, toFigures: (day: Day) => string, toWords: (d
 
 const toPath = (errors: readonly { readonly instancePath: string }[] | null | undefined) =>
   errors?.[0]?.instancePath.slice(1).replaceAll('/', '.') || 'the whole record'
+
+const MAX_PICTURE_BYTES = 1024 * 1024
+
+const JPEG = Buffer.from([0xff, 0xd8, 0xff])
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+
+/** The bytes of a picture given as base64 or as a data: URL; undefined when there is none. */
+function readPicture(value: unknown): Buffer | undefined {
+  if (value === undefined || value === null || value === '') return undefined
+  if (typeof value !== 'string') throw new BadRow('picture must be a string')
+  const base64 = value.replace(/^data:image\/(?:jpeg|jpg|png);base64,/, '').replace(/\s+/g, '')
+  const bytes = Buffer.from(base64, 'base64')
+  if (bytes.toString('base64').replace(/=+$/, '') !== base64.replace(/=+$/, ''))
+    throw new BadRow('picture must be base64 or a data: URL')
+  if (bytes.length > MAX_PICTURE_BYTES) throw new BadRow('picture must not be larger than 1 MiB')
+  if (!startsWith(bytes, JPEG) && !startsWith(bytes, PNG)) throw new BadRow('picture must be a JPEG or a PNG')
+  return bytes
+}
+
+const startsWith = (bytes: Buffer, magic: Buffer) => bytes.subarray(0, magic.length).equals(magic)
+
+function toNumber(text: string, path: string): string {
+  if (text === '') throw new BadRow(`${path} is required`)
+  if (!/^\d{11}$/.test(text)) throw new BadRow(`${path} must be 11 digits`)
+  return text
+}
+
+/** Any spelling becomes 0803…. */
+function toPhone(text: string, path: string): string {
+  if (text === '') throw new BadRow(`${path} is required`)
+  const core = toPhoneCore(text)
+  if (core !== undefined) return toLocalPhone(core)
+  const [phone = '', ...others] = readRecordedPhones(text)
+  // Only one could be stored, and a request with the other would wrongly be "not verified".
+  if (others.length > 0) throw new BadRow(`${path} has more than one phone: give one`)
+  if (!phone.startsWith('0')) throw new BadRow(`${path} must be a Nigerian mobile number`)
+  return phone
+}
+
+/** Undefined for a missing or masked date. */
+function toDay(text: string, path: string): Day | undefined {
+  if (text === '' || isHidden(text)) return undefined
+  const day = readDay(text)
+  if (!day) throw new BadRow(`${path} is not a date that can be read`)
+  return day
+}
+
+/** A value that was masked before the import is stored unchanged. */
+const isHidden = (text: string) => /^\*+$/.test(text)

@@ -1,7 +1,6 @@
 import type { Kind } from '../../crypto/blind-index.ts'
 import { UserError } from '../../errors.ts'
-import { BadRow, toShownName } from './bad-row.ts'
-import { toFieldNames } from './record-fields.ts'
+import { BadRow, toFieldNames, toShownName } from './record-fields.ts'
 
 export type Column = { readonly group: string | undefined; readonly field: string }
 

@@ -11,9 +11,9 @@ import { toFullName } from '../../contract/full-name.ts'
 import { saysNothing, saysNotListed } from '../../contract/no-value.ts'
 import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
+import type { Value } from '../record-codec.ts'
 import { CONTENT_START } from '../record-codec.ts'
-import type { Value } from '../record-values.ts'
-import { hasControlCharacter, LONGEST_TEXT } from './clean-text.ts'
+import { hasControlCharacter, MAX_TEXT_LENGTH } from './record-fields.ts'
 
 /**
  * The values of one row, by slot: where they stand in the chunk, or a text to store instead. Used again for every row: an
@@ -70,7 +70,7 @@ function isAscii({ bytes, starts, ends, texts }: FlatValues, slot: number, text:
 /** Takes a part of the chunk as a value. False when it is not as it would be stored; it has no control character. */
 export function putPart(values: FlatValues, slot: number, start: number, end: number): boolean {
   if (slot === IGNORED) return true
-  if (end - start > LONGEST_TEXT) return false
+  if (end - start > MAX_TEXT_LENGTH) return false
   const { bytes } = values
   if (start < end && !(isPlain(bytes[start]) && isPlain(bytes[end - 1]))) {
     const text = bytes.toString('utf8', start, end)
@@ -84,7 +84,7 @@ export function putPart(values: FlatValues, slot: number, start: number, end: nu
 /** The same for a text that is not in the chunk as it is. */
 export function putText(values: FlatValues, slot: number, text: string): boolean {
   if (slot === IGNORED || saysNothing(text)) return true
-  if (text.length > LONGEST_TEXT || hasControlCharacter(text) || text.trim() !== text) return false
+  if (text.length > MAX_TEXT_LENGTH || hasControlCharacter(text) || text.trim() !== text) return false
   values.texts[slot] = text
   return true
 }
@@ -287,7 +287,7 @@ const QUOTE = 0x22
 const COMMA = 0x2c
 const CLOSING_BRACKET = 0x5d
 /** A unit of a text takes at most six bytes in JSON. */
-const MAX_VALUE_BYTES = LONGEST_TEXT * 6 + 3
+const MAX_VALUE_BYTES = MAX_TEXT_LENGTH * 6 + 3
 
 /** Writes what encodeEntry would: the bytes of a JSON text without escapes are those of the value. */
 export function createContentWriter(kind: Kind): ContentWriter {

@@ -1,24 +1,40 @@
+import { isUtf8 } from 'node:buffer'
+import { createHmac } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
 import type { Kind } from '../../crypto/blind-index.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { UserError } from '../../errors.ts'
 import type { RegistryTable } from '../registry-table.ts'
-import { type BatchSaver, createBatchSaver } from './batch-saver.ts'
-import { type Chunk, cutChunks } from './chunks.ts'
+import type { SealedMedia } from '../sealed-record.ts'
+import { type Column, readHeader } from './csv.ts'
 import type { Input } from './input.ts'
-import { readLayout } from './layout.ts'
-import { type Progress, readProgress, toImportId } from './progress.ts'
-import { openRejects } from './rejects.ts'
-import { type Format, TOO_LONG } from './rows.ts'
+import { BadRow } from './record-fields.ts'
+import { openRejects, type Rejects } from './rejects.ts'
+import { type Chunk, cutChunks, type Format, splitRows, TOO_LONG } from './rows.ts'
 import type { PackedChunk, Reject } from './seal-chunk.ts'
+import { type SealedRow, unpackRows } from './sealed-rows.ts'
 import { openSealingPool, type SealingPool } from './sealing-pool.ts'
 
 /** Chunks that are read but not saved yet: enough to keep the threads busy while a batch is saved. */
-const MOST_IN_FLIGHT = 40
+const MAX_IN_FLIGHT = 40
 /** The thread that saves needs a part of one processor. */
 const THREADS = Math.min(Math.max(availableParallelism(), 2), 4)
 /** A single thread finishes this much before a second one has started. */
 const SMALL_BYTES = 1024 * 1024
+
+/** Progress of an import. Saved in the same commit as the rows. */
+export type Progress = {
+  /** How many bytes of the file are done. */
+  readonly offset: number
+  /** The next line, counted from 1. */
+  readonly line: number
+  readonly records: number
+  /** New and changed records. */
+  readonly changed: number
+  readonly rejected: number
+  readonly rejectedBytes: number
+}
 
 export type ImportOptions = {
   readonly kind: Kind
@@ -55,7 +71,7 @@ export async function importFile(
   const { columns, start: beginning } = readLayout(kind, format, input)
   const importId = toImportId(keyring, input, options)
   const interrupted = importId === undefined ? undefined : await table.importProgress(importId)
-  const start = interrupted === undefined ? beginning : readProgress(interrupted)
+  const start = interrupted === undefined ? beginning : (JSON.parse(interrupted) as Progress)
   if (interrupted !== undefined) watcher.onContinue(start)
 
   const rejects = openRejects(options.rejectedPath, start.rejectedBytes)
@@ -127,7 +143,7 @@ async function* sealInOrder(
   const inFlight: { readonly chunk: Chunk; readonly sealed: Promise<PackedChunk> }[] = []
   for await (const chunk of chunks) {
     inFlight.push({ chunk, sealed: chunk.skippedLines === undefined ? pool.seal(chunk.bytes) : skip(chunk) })
-    const oldest = inFlight.length < MOST_IN_FLIGHT ? undefined : inFlight.shift()
+    const oldest = inFlight.length < MAX_IN_FLIGHT ? undefined : inFlight.shift()
     if (oldest) yield [oldest.chunk, await oldest.sealed]
   }
   for (const { chunk, sealed } of inFlight) yield [chunk, await sealed]
@@ -139,3 +155,116 @@ const skip = async ({ skippedLines: lines = 0 }: Chunk): Promise<PackedChunk> =>
   rejects: [{ line: 0, reason: TOO_LONG, row: '' }],
   lines,
 })
+
+/** The columns of a file, and where its rows begin. */
+type Layout = { readonly columns: readonly Column[]; readonly start: Progress }
+
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
+const NOTHING_DONE = { records: 0, changed: 0, rejected: 0, rejectedBytes: 0 }
+
+function readLayout(kind: Kind, format: Format, { head, name }: Input): Layout {
+  const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0
+  if (format === 'ndjson') return { columns: [], start: { ...NOTHING_DONE, offset: mark, line: 1 } }
+  const rows = splitRows(format, head.subarray(mark))
+  for (const { bytes, end, line, lines } of rows) {
+    if (bytes.length === 0) continue
+    const columns = readColumns(kind, bytes, name)
+    return { columns, start: { ...NOTHING_DONE, offset: mark + end, line: 1 + line + lines } }
+  }
+  throw new UserError(`${name} is empty.`)
+}
+
+function readColumns(kind: Kind, header: Buffer, name: string): Column[] {
+  if (!isUtf8(header)) throw new UserError(`The header of ${name} is not UTF-8.`)
+  try {
+    return readHeader(kind, header.toString(), name)
+  } catch (error) {
+    if (error instanceof BadRow)
+      throw new UserError(`The header of ${name} cannot be read: ${error.message}.`)
+    throw error
+  }
+}
+
+/** A keyed hash that identifies the file and reveals nothing about it; undefined for input that cannot be continued. */
+function toImportId(
+  keyring: Keyring,
+  input: Input,
+  { kind, format, rejectedPath }: ImportOptions,
+): string | undefined {
+  if (input.identity === undefined) return undefined
+  return createHmac('sha256', keyring.digest)
+    .update(['import', kind, format, resolve(rejectedPath), input.identity, ''].join('\n'))
+    .update(input.head)
+    .digest('hex')
+}
+
+/**
+ * Rows of a commit are sorted, so the more there are, the fewer pages of the index change for each. Few enough that a
+ * verification waits less than a second for the commit, and that memory stays flat, even with pictures.
+ */
+const BATCH_ROWS = 10_000
+const BATCH_BYTES = 16 * 1024 * 1024
+
+type BatchSaver = {
+  readonly progress: () => Progress
+  /** Adds a chunk, in the order of the file. Saves when the batch is full. */
+  readonly add: (chunk: Chunk, rejected: readonly Reject[], sealed: PackedChunk) => Promise<void>
+  readonly flush: () => Promise<void>
+}
+
+type BatchSaverOptions = {
+  readonly table: Pick<RegistryTable, 'save'>
+  readonly kind: Kind
+  readonly keyVersion: number
+  readonly rejects: Rejects
+  readonly importId: string | undefined
+  readonly start: Progress
+}
+
+function createBatchSaver(options: BatchSaverOptions): BatchSaver {
+  const { table, kind, keyVersion, rejects, importId } = options
+  let progress = options.start
+  let packs: Uint8Array<ArrayBuffer>[] = []
+  let size = { rows: 0, bytes: 0 }
+
+  const flush = async () => {
+    const saved = { ...progress, rejectedBytes: rejects.sync() }
+    const state = (changed: number) => JSON.stringify({ ...saved, changed: saved.changed + changed })
+    const rows = packs.flatMap((packed) => unpackRows(kind, keyVersion, packed))
+    const changed = await table.save({
+      records: rows.map(({ record }) => record),
+      media: toPictures(rows),
+      at: Date.now(),
+      ...(importId === undefined ? {} : { progress: { id: importId, state } }),
+    })
+    progress = { ...saved, changed: saved.changed + changed }
+    // Frees the memory now; the garbage collector would let much of it accumulate first.
+    for (const packed of packs) packed.buffer.transfer(0)
+    packs = []
+    size = { rows: 0, bytes: 0 }
+  }
+
+  const add = async (chunk: Chunk, rejected: readonly Reject[], sealed: PackedChunk) => {
+    packs.push(sealed.packed)
+    rejects.write(rejected)
+    size = { rows: size.rows + sealed.count, bytes: size.bytes + sealed.packed.length }
+    progress = {
+      ...progress,
+      offset: chunk.end,
+      line: progress.line + sealed.lines,
+      records: progress.records + sealed.count + rejected.length,
+      rejected: progress.rejected + rejected.length,
+    }
+    if (size.rows >= BATCH_ROWS || size.bytes >= BATCH_BYTES) await flush()
+  }
+  return { progress: () => progress, add, flush }
+}
+
+/** The pictures of the rows that are saved: of several rows of one person, the last. */
+function toPictures(rows: readonly SealedRow[]): SealedMedia[] {
+  if (rows.every(({ media }) => media === undefined)) return []
+  const bySubject = new Map(
+    rows.map(({ record, media }) => [Buffer.from(record.subject).toString('latin1'), media]),
+  )
+  return [...bySubject.values()].filter((media) => media !== undefined)
+}

@@ -1,4 +1,4 @@
-import type { Progress } from './progress.ts'
+import type { Progress } from './import-file.ts'
 
 export type ProgressLine = {
   readonly show: (progress: Progress) => void

@@ -1,8 +1,6 @@
 import { createBlankRecord } from '../../contract/blank-record.ts'
-import { saysNotListed } from '../../contract/no-value.ts'
+import { saysNothing, saysNotListed } from '../../contract/no-value.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
-import { BadRow, toShownName } from './bad-row.ts'
-import { toText } from './clean-text.ts'
 
 type Value = string | null
 type Group = Record<string, Value>
@@ -85,3 +83,39 @@ const isGroup = (value: unknown): value is Group => typeof value === 'object' &&
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Why a row is rejected. The reason names fields and rules, never a value. */
+export class BadRow extends Error {
+  constructor(reason: string) {
+    super(reason)
+    this.name = 'BadRow'
+  }
+}
+
+/** The name of a field as the file spells it, or a placeholder where it may be a value in the wrong place. */
+export const toShownName = (name: string): string =>
+  /^[A-Za-z_][\w.]{0,79}$/.test(name) && !/\d{6}/.test(name) ? name : '[a name that is not shown]'
+
+export const MAX_TEXT_LENGTH = 500
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+export const hasControlCharacter = (text: string) => CONTROL.test(text)
+const LINE_BREAKS = /\s*[\t\r\n]\s*/g
+
+/** A field as it is stored: trimmed, on one line. A missing or empty value becomes `blank`, and so does a word such as N/A. */
+function toText<Blank extends string | null>(value: unknown, path: string, blank: Blank): string | Blank {
+  if (value === undefined || value === null) return blank
+  if (typeof value !== 'string') throw new BadRow(`${path} must be a string`)
+  const trimmed = value.trim()
+  if (saysNothing(trimmed)) return blank
+  const text = hasControlCharacter(trimmed) ? toOneLine(trimmed, path) : trimmed
+  if (text.length > MAX_TEXT_LENGTH) throw new BadRow(`${path} is longer than ${MAX_TEXT_LENGTH} characters`)
+  return text
+}
+
+function toOneLine(text: string, path: string): string {
+  const line = text.replace(LINE_BREAKS, ' ')
+  if (hasControlCharacter(line)) throw new BadRow(`${path} has a control character`)
+  return line
+}

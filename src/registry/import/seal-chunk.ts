@@ -4,11 +4,11 @@ import type { Kind } from '../../crypto/blind-index.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { SEAL_BYTES } from '../../crypto/seal.ts'
 import { createEntryWriter, sealEntry, sealMedia } from '../sealed-entry.ts'
-import { BadRow } from './bad-row.ts'
 import { type CleanRow, createRowCleaner } from './clean-row.ts'
 import { type Column, toGivenRow } from './csv.ts'
 import { createFlatReader } from './flat-reader.ts'
-import { type Format, LONGEST_ROW, readRow, TOO_LONG } from './rows.ts'
+import { BadRow } from './record-fields.ts'
+import { type Format, MAX_ROW_BYTES, readRow, TOO_LONG } from './rows.ts'
 import { createRowPacker, type RowPacker, type SealedRow } from './sealed-rows.ts'
 
 /** A rejected row and the reason. */
@@ -50,7 +50,7 @@ export function createChunkSealer(
     return end
   }
   const check = (bytes: Buffer, text: string): SealedRow => {
-    if (bytes.length > LONGEST_ROW) throw new BadRow(TOO_LONG)
+    if (bytes.length > MAX_ROW_BYTES) throw new BadRow(TOO_LONG)
     if (!isUtf8(bytes)) throw new BadRow('the row is not UTF-8')
     const row = clean(parse(text))
     if (canLearn) flat.learn(text)

@@ -1,15 +1,23 @@
+import type { KeyObject } from 'node:crypto'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { openWorkerThread } from '../../assets/worker-thread.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { PackedChunk, SealerOptions } from './seal-chunk.ts'
-import type { SealingData, WorkerKeys } from './sealing-worker.ts'
 
 /** Threads that read, check and seal chunks. */
 export type SealingPool = {
   readonly seal: (chunk: Uint8Array<ArrayBuffer>) => Promise<PackedChunk>
   readonly close: () => Promise<void>
 }
+
+export type SealingData = {
+  readonly keys: WorkerKeys
+  readonly options: SealerOptions
+}
+
+/** The keys in a form that can be sent to a thread; they never leave the memory of the process. */
+type WorkerKeys = Omit<Keyring, 'sealing'> & { readonly sealingKey: KeyObject }
 
 /** A small young generation, so that garbage is collected early and the memory stays small. */
 const YOUNG_MB = 16

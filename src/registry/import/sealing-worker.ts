@@ -1,15 +1,7 @@
-import type { KeyObject } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Keyring } from '../../crypto/keyring.ts'
-import { createChunkSealer, type SealerOptions } from './seal-chunk.ts'
-
-export type SealingData = {
-  readonly keys: WorkerKeys
-  readonly options: SealerOptions
-}
-
-/** The keys in a form that can be sent to a thread; they never leave the memory of the process. */
-export type WorkerKeys = Omit<Keyring, 'sealing'> & { readonly sealingKey: KeyObject }
+import { createChunkSealer } from './seal-chunk.ts'
+import type { SealingData } from './sealing-pool.ts'
 
 const { keys, options } = workerData as SealingData
 const keyring: Keyring = {
