@@ -4,7 +4,7 @@ import { syncCatalogue } from '../../src/catalogue/sync.ts'
 import { readCurrent, saveVersion } from '../../src/catalogue/versions.ts'
 import { mapItems, raisePrices } from '../../src/simulator/price-list.ts'
 import { type Http, openHttp } from '../../src/sources/http.ts'
-import { fetchRelayCatalogue } from '../../src/sources/relay/catalogue.ts'
+import { fetchRelayCatalogue } from '../../src/sources/relay/index.ts'
 import type { Source } from '../../src/sources/source.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 

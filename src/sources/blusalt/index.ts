@@ -1,11 +1,13 @@
+import type { BvnRecord } from '../../contract/bvn.ts'
+import type { NinRecord } from '../../contract/nin.ts'
 import { toLocalPhone } from '../../contract/phone.ts'
+import { type Static, Type } from '../../contract/schema.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
+import { completeBvn, completeNin, type Given, toNumber, toText } from '../record.ts'
 import type { Call, CreateSource } from '../source.ts'
 import { isFormatComplaint, isTemporary, toStatusError } from '../status.ts'
-import { createReader } from '../wire.ts'
-import { toBvnRecord, toNinRecord } from './map.ts'
+import { createReader, objectWith } from '../wire.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply, toCode, toMessage } from './wire.ts'
 
 /** Blusalt compares the phone itself, and returns an error when it differs. */
 export const create: CreateSource<typeof settings> = (
@@ -55,3 +57,28 @@ export const create: CreateSource<typeof settings> = (
     },
   }
 }
+
+export const toNinRecord = ({ results }: Static<typeof NinReply>): NinRecord =>
+  completeNin({ ...results, nin_number: toNumber(results.nin_number) })
+
+export const toBvnRecord = ({ results }: Static<typeof BvnReply>): BvnRecord =>
+  completeBvn({ ...results, bvn_number: toNumber(results.bvn_number), nin: toNumber(results.nin) })
+
+/** {"status_code": 200, "status": "Success", "message": "…", "results": {…}}; the same without results for an error. */
+type Envelope = { readonly status_code?: unknown; readonly message?: unknown } | null | undefined
+
+/** The vendor's own status, which overrides the HTTP status. NaN when there is none: the reply is not from Blusalt. */
+export const toCode = (body: unknown): number => Number(toText((body as Envelope)?.status_code) || Number.NaN)
+
+/** Only for comparing: it may contain personal data. */
+const toMessage = (body: unknown): string => toText((body as Envelope)?.message)
+
+/** The results have the contract's own shape. A record that is not verified is a bad response. */
+const results = <T>() =>
+  Type.Unsafe<Given<T> & { readonly request_reference?: unknown }>({
+    type: 'object',
+    properties: { verification_status: { enum: ['VERIFIED', '', null] } },
+  })
+
+export const NinReply = objectWith({ results: results<NinRecord>() })
+export const BvnReply = objectWith({ results: results<BvnRecord>() })

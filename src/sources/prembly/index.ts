@@ -1,13 +1,13 @@
+import type { BvnRecord } from '../../contract/bvn.ts'
+import type { NinRecord } from '../../contract/nin.ts'
+import { type Static, Type } from '../../contract/schema.ts'
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher } from '../not-found.ts'
-import { firstGiven, toFields } from '../record.ts'
-import type { CreateSource } from '../source.ts'
-import { type Call, SourceError } from '../source.ts'
+import { completeBvn, completeNin, firstGiven, isAbsent, toFields, toNumber, toText } from '../record.ts'
+import { type Call, type CreateSource, SourceError } from '../source.ts'
 import { toErrorText, toStatusError } from '../status.ts'
-import { createReader } from '../wire.ts'
-import { toBvnRecord, toNinRecord } from './map.ts'
+import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
-import { BvnData, BvnReply, NinData, NinReply, toCode } from './wire.ts'
 
 /** The vendor's codes that are answers. `watchlisted` is about BVNs only: "Blocked/Watch listed". */
 const CODES = { found: '00', notFound: '01', notNow: '02', noFunds: '03', watchlisted: '07' } as const
@@ -71,3 +71,177 @@ export const create: CreateSource<typeof settings> = (
     },
   }
 }
+
+/** The basic product returns no NIN, or null. A NIN that is returned is compared with the requested one. */
+export const toNinRecord = (data: Static<typeof NinData>, requested: string): NinRecord =>
+  completeNin({
+    nin_number:
+      isAbsent(data.nin) || (isVirtualNin(requested) && toNumber(data.nin) === '')
+        ? requested
+        : toNumber(data.nin),
+    document_no: data.documentno,
+    personal_info: {
+      title: data.title,
+      first_name: firstGiven(data.firstname, data.firsname, data.firstName),
+      middle_name: firstGiven(data.middlename, data.middleName),
+      last_name: data.surname,
+      maiden_name: data.maidenname,
+      gender: data.gender,
+      phone_number: [data.telephoneno, data.trustedNumber].flat(),
+      date_of_birth: firstGiven(data.birthdate, data.dateOfBirth),
+      height: firstGiven(data.heigth, data.height),
+      marital_status: data.maritalstatus,
+      religion: data.religion,
+    },
+    next_of_kin: {
+      firstname: data.nok_firstname,
+      surname: data.nok_surname,
+      address: [data.nok_address1, data.nok_address2].flat(),
+      lga: data.nok_lga,
+      town: data.nok_town,
+      state: data.nok_state,
+    },
+    residential_info: {
+      address: firstGiven(data.residence_AdressLine1, data.residence_address),
+      lga_of_residence: data.residence_lga,
+      state_of_residence: data.residence_state,
+      residence_status: data.residencestatus,
+    },
+    indigene_info: {
+      lga_of_origin: data.self_origin_lga,
+      place_of_origin: data.self_origin_place,
+      state_of_origin: data.self_origin_state,
+      lga_of_birth: data.birthlga,
+      state_of_birth: data.birthstate,
+      country_of_birth: data.birthcountry,
+    },
+    education_profession: {
+      educational_level: data.educationallevel,
+      profession: data.profession,
+    },
+  })
+
+/** The basic product has the number in a part beside the record, where it repeats the request. */
+export const toBvnRecord = (data: Static<typeof BvnData>, repeated?: unknown): BvnRecord =>
+  completeBvn({
+    bvn_number: toNumber(isAbsent(data.bvn) ? repeated : data.bvn),
+    name_on_card: data.nameOnCard,
+    enrolment_branch: data.enrollmentBranch,
+    enrolment_bank: data.enrollmentBank,
+    formatted_registration_date: data.registrationDate,
+    level_of_account: data.levelOfAccount,
+    nin: toNumber(data.nin),
+    watchlisted: data.watchListed,
+    personal_info: {
+      first_name: data.firstName,
+      middle_name: data.middleName,
+      last_name: data.lastName,
+      email: data.email,
+      gender: data.gender,
+      phone_number: [data.phoneNumber1, data.phoneNumber].flat(),
+      phone_number_2: data.phoneNumber2,
+      date_of_birth: data.dateOfBirth,
+      lga_of_origin: data.lgaOfOrigin,
+      state_of_origin: data.stateOfOrigin,
+      nationality: data.nationality,
+      marital_status: data.maritalStatus,
+    },
+    residential_info: {
+      state_of_residence: data.stateOfResidence,
+      lga_of_residence: data.lgaOfResidence,
+      residential_address: data.residentialAddress,
+    },
+  })
+
+/** "00" found, "01" not found, "02" temporarily unavailable, "03" no funds. Empty when the reply is not from Prembly. */
+export const toCode = (body: unknown): string => {
+  const code = toText((body as { readonly response_code?: unknown } | null | undefined)?.response_code)
+  return /^\d$/.test(code) ? `0${code}` : code
+}
+
+/** Optional: the newest samples omit it. PENDING and NOT-VERIFIED also exist and must be rejected. */
+const verification = Type.Optional(
+  Type.Nullable(objectWith({ status: Type.Literal('VERIFIED'), reference: anyValue })),
+)
+
+/** Each version of the API has the record under another name. The `session` of some versions is never read. */
+export const NinReply = objectWith({ verification, data: anyValue, nin_data: anyValue })
+const BvnReply = objectWith({
+  verification,
+  data: anyValue,
+  bvn_data: anyValue,
+  request_data: anyValue,
+})
+
+/** NIMC's field names, typing errors included. Two names for one field come from two versions of the API. */
+export const NinData = optionalFields(
+  'nin',
+  'vnin',
+  // NIMC's names in the answer to a virtual NIN.
+  'vNIN',
+  'firstName',
+  'middleName',
+  'dateOfBirth',
+  'trustedNumber',
+  'documentno',
+  'title',
+  'firstname',
+  'firsname',
+  'middlename',
+  'surname',
+  'maidenname',
+  'gender',
+  'telephoneno',
+  'birthdate',
+  'heigth',
+  'height',
+  'maritalstatus',
+  'religion',
+  'nok_firstname',
+  'nok_surname',
+  'nok_address1',
+  'nok_address2',
+  'nok_lga',
+  'nok_town',
+  'nok_state',
+  'residence_AdressLine1',
+  'residence_address',
+  'residence_lga',
+  'residence_state',
+  'residencestatus',
+  'self_origin_lga',
+  'self_origin_place',
+  'self_origin_state',
+  'birthlga',
+  'birthstate',
+  'birthcountry',
+  'educationallevel',
+  'profession',
+)
+
+export const BvnData = optionalFields(
+  'bvn',
+  'firstName',
+  'middleName',
+  'lastName',
+  'email',
+  'gender',
+  'phoneNumber1',
+  'phoneNumber',
+  'phoneNumber2',
+  'dateOfBirth',
+  'lgaOfOrigin',
+  'stateOfOrigin',
+  'nationality',
+  'maritalStatus',
+  'stateOfResidence',
+  'lgaOfResidence',
+  'residentialAddress',
+  'nameOnCard',
+  'enrollmentBranch',
+  'enrollmentBank',
+  'registrationDate',
+  'levelOfAccount',
+  'nin',
+  'watchListed',
+)

@@ -1,17 +1,16 @@
+import type { BvnRecord } from '../../contract/bvn.ts'
 import { readDay, toIsoDay } from '../../contract/date.ts'
+import type { NinRecord } from '../../contract/nin.ts'
 import type { PersonDetails } from '../../contract/person-details.ts'
 import type { Static } from '../../contract/schema.ts'
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
-import { toFields, toText } from '../record.ts'
-import type { CreateSource } from '../source.ts'
-import { type Call, SourceError } from '../source.ts'
+import { completeBvn, completeNin, firstGiven, toFields, toNumber, toText } from '../record.ts'
+import { type Call, type CreateSource, SourceError } from '../source.ts'
 import { toErrorText, toStatusError } from '../status.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
-import { createReader } from '../wire.ts'
-import { toBvnRecord, toNinRecord, toVirtualNinRecord } from './map.ts'
+import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, NinReply, TokenReply, Verdict, VirtualNinReply } from './wire.ts'
 
 const name = 'qoreid'
 /** QoreID issues a token for the credentials and takes the number in the path. It does not compare phones, so we do. */
@@ -114,3 +113,143 @@ const hasRecord = (body: unknown): boolean => {
   const { nin, v_nin, bvn } = toFields(body)
   return [nin, v_nin, bvn].some((part) => typeof part === 'object' && part !== null)
 }
+
+export function toNinRecord({ nin }: Static<typeof NinReply>): NinRecord {
+  const kin = toFields(nin.next_of_kin)
+  const residence = toFields(nin.residence)
+  return completeNin({
+    nin_number: toNumber(nin.nin),
+    personal_info: {
+      title: nin.title,
+      first_name: nin.firstname,
+      middle_name: nin.middlename,
+      last_name: nin.lastname,
+      gender: nin.gender,
+      phone_number: nin.phone,
+      date_of_birth: nin.birthdate,
+      height: nin.height,
+      marital_status: nin.marital_status,
+      religion: nin.religion,
+    },
+    next_of_kin: {
+      firstname: kin.firstname,
+      surname: kin.lastname,
+      address: kin.address1,
+      lga: kin.lga,
+      town: kin.town,
+      state: kin.state,
+    },
+    residential_info: {
+      address: firstGiven(residence.address1, nin.address),
+      lga_of_residence: residence.lga,
+      state_of_residence: residence.state,
+    },
+    indigene_info: {
+      lga_of_origin: nin.lga_of_origin,
+      place_of_origin: nin.place_of_origin,
+      state_of_origin: nin.state_of_origin,
+      state_of_birth: nin.birth_state,
+      country_of_birth: nin.birth_country,
+    },
+    education_profession: { profession: nin.profession },
+  })
+}
+
+/** The answer to a virtual NIN does not have the NIN. */
+const toVirtualNinRecord = ({ v_nin: person }: Static<typeof VirtualNinReply>): NinRecord =>
+  completeNin({
+    nin_number: toNumber(person.vNin).toUpperCase(),
+    personal_info: {
+      first_name: person.firstname,
+      middle_name: person.middlename,
+      last_name: person.lastname,
+      gender: person.gender,
+      phone_number: person.phone,
+      date_of_birth: person.birthdate,
+    },
+  })
+
+export const toBvnRecord = ({ bvn }: Static<typeof BvnReply>): BvnRecord =>
+  completeBvn({
+    bvn_number: toNumber(bvn.bvn),
+    name_on_card: bvn.name_on_card,
+    enrolment_branch: bvn.enrollment_branch,
+    enrolment_bank: bvn.enrollment_bank,
+    level_of_account: bvn.level_of_account,
+    personal_info: {
+      first_name: bvn.firstname,
+      middle_name: bvn.middlename,
+      last_name: bvn.lastname,
+      email: bvn.email,
+      gender: bvn.gender,
+      phone_number: bvn.phone,
+      date_of_birth: bvn.birthdate,
+      lga_of_origin: bvn.lga_of_origin,
+      state_of_origin: bvn.state_of_origin,
+      nationality: bvn.nationality,
+      marital_status: bvn.marital_status,
+    },
+    residential_info: {
+      state_of_residence: bvn.state_of_residence,
+      residential_address: bvn.residential_address,
+    },
+  })
+
+/** {"accessToken": "…", "expiresIn": 7200 or "7200 secs", "tokenType": "Bearer"} */
+const TokenReply = optionalFields('accessToken', 'expiresIn')
+
+/** The common part of every reply with 200. It has a record only when the status is verified. */
+const Verdict = objectWith({ id: anyValue, status: optionalFields('state', 'status') })
+
+const NinReply = objectWith({
+  nin: optionalFields(
+    'nin',
+    'title',
+    'firstname',
+    'middlename',
+    'lastname',
+    'phone',
+    'gender',
+    'birthdate',
+    'height',
+    'marital_status',
+    'religion',
+    'profession',
+    'next_of_kin',
+    'residence',
+    'address',
+    'lga_of_origin',
+    'place_of_origin',
+    'state_of_origin',
+    'birth_state',
+    'birth_country',
+  ),
+})
+
+/** A virtual NIN has few fields. */
+const VirtualNinReply = objectWith({
+  v_nin: optionalFields('vNin', 'firstname', 'middlename', 'lastname', 'phone', 'gender', 'birthdate'),
+})
+
+const BvnReply = objectWith({
+  bvn: optionalFields(
+    'bvn',
+    'firstname',
+    'middlename',
+    'lastname',
+    'email',
+    'gender',
+    'phone',
+    'birthdate',
+    'lga_of_origin',
+    'state_of_origin',
+    'nationality',
+    'marital_status',
+    'state_of_residence',
+    'residential_address',
+    'name_on_card',
+    'enrollment_branch',
+    'enrollment_bank',
+    'level_of_account',
+  ),
+})

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
 import type { HttpReply, HttpRequest } from '../source.ts'
+import { createReader } from '../wire.ts'
 import bvn from './fixtures/bvn.json' with { type: 'json' }
 import nin from './fixtures/nin.json' with { type: 'json' }
-import { create } from './index.ts'
+import { BvnReply, create, NinReply, toBvnRecord, toCode, toNinRecord } from './index.ts'
 
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
@@ -99,4 +100,96 @@ it.each([false, 'false', null])('rejects a record with success: %j', async (succ
 
 it('does not read a 404 of a wrong path as "not found"', async () => {
   await expect(find({ status: 404, body: undefined })).rejects.toMatchObject({ reason: 'bad_response' })
+})
+
+const readNin = createReader('youverify', NinReply)
+const readBvn = createReader('youverify', BvnReply)
+
+it('a NIN of Youverify is converted to the shape of the contract', () => {
+  const record = toNinRecord(readNin(nin))
+  expect(record).toMatchObject({ nin_number: '12345678901', document_no: '' })
+  expect(record.personal_info).toMatchObject({
+    middle_name: '',
+    full_name: 'ADEWALE BASSEY',
+    gender: 'm',
+    phone_number: '08031234567',
+    date_of_birth: '05-01-1990',
+    formatted_date_of_birth: 'Jan 5, 1990',
+    religion: '****',
+    image_url: '',
+  })
+  expect(record.next_of_kin).toMatchObject({ firstname: '', state: 'Lagos' })
+  expect(record.residential_info).toMatchObject({ address: '1 Synthetic Street', lga_of_residence: 'Ikeja' })
+  expect(record.indigene_info).toMatchObject({ lga_of_birth: 'Ikeja', country_of_birth: 'nigeria' })
+  expect(JSON.stringify(record)).not.toMatch(/\/9j\/|VerificationRequest/)
+})
+
+it('a BVN of Youverify is converted to the shape of the contract', () => {
+  const record = toBvnRecord(readBvn(bvn))
+  expect(record).toMatchObject({
+    bvn_number: '02234567890',
+    enrolment_branch: '',
+    enrolment_bank: '058',
+    formatted_registration_date: null,
+    nin: '01234567890',
+    watchlisted: null,
+  })
+  expect(record.personal_info).toMatchObject({
+    full_name: 'NGOZI ADA EFFIONG',
+    email: '',
+    gender: 'Female',
+    phone_number: '08031234567',
+    phone_number_2: null,
+    date_of_birth: '28-Jun-1985',
+    formatted_date_of_birth: 'June 28, 1985',
+  })
+  expect(record.residential_info.residential_address).toBe('')
+})
+
+it('reads every documented field of a BVN', () => {
+  const data = {
+    ...bvn.data,
+    nameOnCard: 'NGOZI EFFIONG',
+    registrationDate: '2018-03-21',
+    levelOfAccount: 'Level 2',
+    watchListed: 'YES',
+    otherMobile: '2348091234567',
+    maritalStatus: 'Single',
+    lgaOfOrigin: 'Uyo',
+    stateOfOrigin: 'Akwa Ibom',
+    address: { addressLine: '1 Synthetic Street', town: 'Ikeja', lga: 'Ikeja', state: 'Lagos' },
+  }
+  expect(toBvnRecord(readBvn({ ...bvn, data }))).toMatchObject({
+    name_on_card: 'NGOZI EFFIONG',
+    formatted_registration_date: 'March 21, 2018',
+    level_of_account: 'Level 2',
+    watchlisted: 'YES',
+    personal_info: {
+      phone_number: '08031234567',
+      phone_number_2: '08091234567',
+      marital_status: 'Single',
+      lga_of_origin: 'Uyo',
+      state_of_origin: 'Akwa Ibom',
+    },
+    residential_info: {
+      state_of_residence: 'Lagos',
+      lga_of_residence: 'Ikeja',
+      residential_address: '1 Synthetic Street',
+    },
+  })
+})
+
+it.each([undefined, null, '1 Synthetic Street', {}])('an address that is %j is empty', (address) => {
+  const { residential_info } = toNinRecord(readNin({ data: { address } }))
+  expect(Object.values(residential_info)).toEqual(['', '', '', ''])
+})
+
+it('has no number when the reply has none, because the vendor always returns it', () => {
+  expect(toNinRecord(readNin({ data: {} })).nin_number).toBe('')
+  expect(toBvnRecord(readBvn({ data: {} })).bvn_number).toBe('')
+})
+
+it('reads the vendor’s code as a number or as text, and nothing else', () => {
+  expect([nin, bvn].map(toCode)).toEqual([200, 200])
+  expect([null, 'text', {}, { statusCode: null }].map(toCode)).toEqual(Array(4).fill(Number.NaN))
 })

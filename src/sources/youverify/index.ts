@@ -1,14 +1,13 @@
-import type { Static } from '../../contract/schema.ts'
+import type { BvnRecord } from '../../contract/bvn.ts'
+import type { NinRecord } from '../../contract/nin.ts'
+import { type Static, Type } from '../../contract/schema.ts'
 import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
-import { toText } from '../record.ts'
-import type { CreateSource } from '../source.ts'
-import { type Call, SourceError } from '../source.ts'
+import { completeBvn, completeNin, firstGiven, toNumber, toText } from '../record.ts'
+import { type Call, type CreateSource, SourceError } from '../source.ts'
 import { isTemporary, toErrorText, toStatusError } from '../status.ts'
-import { createReader, refuseContradiction } from '../wire.ts'
-import { toBvnRecord, toNinRecord } from './map.ts'
+import { createReader, objectWith, optionalFields, refuseContradiction } from '../wire.ts'
 import type { settings } from './settings.ts'
-import { BvnReply, isErrorWithoutData, NinReply, saysFailed, toCode } from './wire.ts'
 
 /** Youverify does not compare phones, so we do. It requires a statement of consent; the operator is responsible for it. */
 export const create: CreateSource<typeof settings> = (
@@ -73,3 +72,113 @@ export const create: CreateSource<typeof settings> = (
     },
   }
 }
+
+export const toNinRecord = ({ data }: Static<typeof NinReply>): NinRecord =>
+  completeNin({
+    // A virtual NIN is repeated in its place.
+    nin_number: toNumber(firstGiven(data.idNumber, data.vNIN)).toUpperCase(),
+    personal_info: {
+      first_name: data.firstName,
+      middle_name: data.middleName,
+      last_name: data.lastName,
+      gender: data.gender,
+      phone_number: data.mobile,
+      date_of_birth: data.dateOfBirth,
+      religion: data.religion,
+    },
+    next_of_kin: { state: data.nokState },
+    residential_info: {
+      address: data.address?.addressLine,
+      lga_of_residence: data.address?.lga,
+      state_of_residence: data.address?.state,
+    },
+    indigene_info: {
+      lga_of_birth: data.birthLGA,
+      state_of_birth: data.birthState,
+      country_of_birth: data.birthCountry,
+    },
+  })
+
+export const toBvnRecord = ({ data }: Static<typeof BvnReply>): BvnRecord =>
+  completeBvn({
+    bvn_number: toNumber(data.idNumber),
+    name_on_card: data.nameOnCard,
+    enrolment_branch: data.enrollmentBranch,
+    enrolment_bank: data.enrollmentInstitution,
+    formatted_registration_date: data.registrationDate,
+    level_of_account: data.levelOfAccount,
+    nin: toNumber(data.nin),
+    watchlisted: data.watchListed,
+    personal_info: {
+      first_name: data.firstName,
+      middle_name: data.middleName,
+      last_name: data.lastName,
+      email: data.email,
+      gender: data.gender,
+      phone_number: data.mobile,
+      phone_number_2: data.otherMobile,
+      date_of_birth: data.dateOfBirth,
+      lga_of_origin: data.lgaOfOrigin,
+      state_of_origin: data.stateOfOrigin,
+      marital_status: data.maritalStatus,
+    },
+    residential_info: {
+      state_of_residence: data.address?.state,
+      lga_of_residence: data.address?.lga,
+      residential_address: data.address?.addressLine,
+    },
+  })
+
+/** The vendor's own status. NaN when there is none: the reply is not from Youverify. */
+export const toCode = (body: unknown): number =>
+  Number(toText((body as { readonly statusCode?: unknown } | null | undefined)?.statusCode) || Number.NaN)
+
+/** By the documentation, every reply has `success`: true with a result, false with an error. */
+const saysFailed = (body: unknown): boolean => {
+  const success = (body as { readonly success?: unknown } | null | undefined)?.success
+  return success !== undefined && success !== true
+}
+
+/** {"success": false, "message": "Record not found"} with 200. */
+const isErrorWithoutData = (body: unknown): boolean => {
+  const data = (body as { readonly data?: unknown } | null | undefined)?.data
+  return saysFailed(body) && (data === undefined || data === null)
+}
+
+type Address = { readonly [Name in 'addressLine' | 'lga' | 'state']?: unknown }
+
+/** Often null. A value of another type has none of these keys, and is read as empty. */
+const address = Type.Optional(Type.Unsafe<Address | null>({}))
+
+/** The fields of both products. `idNumber` is the requested number; `id` is the vendor's reference. */
+const person = optionalFields(
+  'id',
+  'status',
+  'reason',
+  'idNumber',
+  'firstName',
+  'middleName',
+  'lastName',
+  'gender',
+  'mobile',
+  'dateOfBirth',
+)
+
+/** {"success": true, "statusCode": 200, "message": "success", "data": {"status": "found", …}} */
+export const NinReply = objectWith({
+  data: objectWith({
+    ...person.properties,
+    ...optionalFields('vNIN', 'religion', 'nokState', 'birthLGA', 'birthState', 'birthCountry').properties,
+    address,
+  }),
+})
+
+export const BvnReply = objectWith({
+  data: objectWith({
+    ...person.properties,
+    ...optionalFields('email', 'nin', 'enrollmentBranch', 'enrollmentInstitution', 'nameOnCard').properties,
+    ...optionalFields('registrationDate', 'levelOfAccount', 'watchListed', 'otherMobile').properties,
+    ...optionalFields('lgaOfOrigin', 'stateOfOrigin', 'maritalStatus').properties,
+    address,
+  }),
+})

@@ -3,11 +3,8 @@ import { HOUR_MS } from '../../contract/time.ts'
 import type { HttpReply, HttpRequest } from '../source.ts'
 import bvnReply from './fixtures/bvn.json' with { type: 'json' }
 import ninReply from './fixtures/nin.json' with { type: 'json' }
-import { create } from './index.ts'
-import { toBvnRecord, toNinRecord } from './map.ts'
+import { create, createVerifiedCheck, readToken, toBvnRecord, toNinRecord } from './index.ts'
 import { check } from './settings.ts'
-import { readToken } from './token.ts'
-import { createVerifiedCheck } from './verdict.ts'
 
 describe('a record', () => {
   it('is copied, including masked values, without the URL of the picture', () => {

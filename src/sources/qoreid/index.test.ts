@@ -3,8 +3,7 @@ import type { HttpReply } from '../source.ts'
 import { SourceError } from '../source.ts'
 import bvnReply from './fixtures/bvn.json' with { type: 'json' }
 import ninReply from './fixtures/nin.json' with { type: 'json' }
-import { create } from './index.ts'
-import { toBvnRecord, toNinRecord } from './map.ts'
+import { create, toBvnRecord, toNinRecord } from './index.ts'
 import { settings } from './settings.ts'
 
 describe('a NIN', () => {

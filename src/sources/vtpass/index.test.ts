@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest'
 import { createReader } from '../wire.ts'
 import reply from './fixtures/service-variations.json' with { type: 'json' }
-import { toInternet, toTv, toVariations } from './map.ts'
-import { Content, Envelope } from './wire.ts'
+import { Content, Envelope, toInternet, toTv, toVariations } from './index.ts'
 
 const NOTHING = { internet: [], tv: [] }
 const read = () =>

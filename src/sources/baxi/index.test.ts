@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest'
 import { createReader } from '../wire.ts'
 import reply from './fixtures/multichoice-list.json' with { type: 'json' }
-import { toPackages, toSpectranet, toTv } from './map.ts'
-import { Envelope, Packages } from './wire.ts'
+import { Envelope, Packages, toPackages, toSpectranet, toTv } from './index.ts'
 
 const read = () => toPackages(createReader('baxi', Packages)(createReader('baxi', Envelope)(reply).data))
 
