@@ -1,8 +1,8 @@
 import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { SOURCE_WARNINGS } from '../sources/guard/call-guard.ts'
+import type { SourceReport } from '../sources/source-control.ts'
 import { readSourceReports } from '../sources/source-control.ts'
-import type { SourceReport } from '../sources/status-report.ts'
 import { Operation } from './fields.ts'
 
 export const SourceState = Type.Object({

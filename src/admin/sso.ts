@@ -8,7 +8,7 @@ import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { App } from '../http/app.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import { isLoopback } from '../settings/setting.ts'
-import { openFetch } from '../sources/http-fetch.ts'
+import { openFetch } from '../sources/http.ts'
 import { isPrivateAddress } from '../sources/public-address.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import {

@@ -3,10 +3,16 @@ import { readShippedFolder } from '../catalogue/folder.ts'
 import { loadConfig } from '../context/config.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
-import { disableSource, enableSource } from '../sources/kill-switch.ts'
-import { checkVendor, readCallOrders, readSourceReports, requireVendor } from '../sources/source-control.ts'
+import type { SourceReport } from '../sources/source-control.ts'
+import {
+  checkVendor,
+  disableSource,
+  enableSource,
+  readCallOrders,
+  readSourceReports,
+  requireVendor,
+} from '../sources/source-control.ts'
 import { changeOrder, type OrderKind } from '../sources/source-order.ts'
-import type { SourceReport } from '../sources/status-report.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
 import { withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'

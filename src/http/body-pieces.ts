@@ -4,7 +4,7 @@ import { hasBody, tooSlow } from './body.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Bytes that are received ahead of their use: the time limit of a body must not run while earlier rows are written. */
-const MOST_AHEAD = 16 * 1024 * 1024
+const MAX_AHEAD = 16 * 1024 * 1024
 /** What a piece takes beside its bytes. A caller may send pieces of one byte. */
 const PIECE_BYTES = 128
 /** Pieces are joined and split to about this: thousands of very short rows, which take some milliseconds. */
@@ -26,7 +26,7 @@ export async function* readBodyPieces(exchange: Exchange): AsyncGenerator<Buffer
     data: (piece: Buffer) => {
       pieces.push(piece)
       ahead += piece.length + PIECE_BYTES
-      if (ahead >= MOST_AHEAD) raw.pause()
+      if (ahead >= MAX_AHEAD) raw.pause()
       wake()
     },
     end: () => onEnd('whole'),

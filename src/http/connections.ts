@@ -208,7 +208,7 @@ function toWaitedMs(connection: Connection, now: number): number {
 type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number }
 
 /** A caller that does not take so much, or all, within the time is cut off: a few bytes now and then are not reading. */
-const LEAST_TAKEN = 16 * 1024
+const MIN_TAKEN = 16 * 1024
 
 /**
  * For how long the caller has taken nearly nothing of what is to be sent, counted from the first check that saw it. The timeout of
@@ -222,7 +222,7 @@ function toUnreadMs(connection: Connection, now: number): number {
     return 0
   }
   const taken = handle.bytesWritten - handle.writeQueueSize
-  if (unread && taken - unread.taken < LEAST_TAKEN) return now - unread.since
+  if (unread && taken - unread.taken < MIN_TAKEN) return now - unread.since
   connection.unread = { taken, since: now }
   return 0
 }

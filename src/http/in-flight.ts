@@ -56,7 +56,7 @@ export function createInFlight({ all, perKey, countNodes = () => 1 }: InFlightLi
 }
 
 /** Below this share of processor time, the process was stopped and not busy: that is no load. */
-const LEAST_BUSY = 0.1
+const MIN_BUSY = 0.1
 
 /** A timer that fires late shows how long the event loop was blocked. */
 function watchEventLoopLag() {
@@ -67,7 +67,7 @@ function watchEventLoopLag() {
     const now = performance.now()
     const { user, system } = process.cpuUsage(cpu)
     const lateMs = Math.max(0, now - expected)
-    lagMs = (user + system) / 1000 < lateMs * LEAST_BUSY ? 0 : lateMs
+    lagMs = (user + system) / 1000 < lateMs * MIN_BUSY ? 0 : lateMs
     expected = now + TICK_MS
     cpu = process.cpuUsage()
   }, TICK_MS).unref()

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 const HEAD_END = Buffer.from('\r\n\r\n')
 const [CR, LF] = [13, 10]
 /** A body may consist of empty lines. In smaller pieces, a megabyte of them would take the parser a second. */
-const LEAST_OF_BODY = 512
+const MIN_OF_BODY = 512
 
 export type Reading = {
   /** The connection owes too much: what its caller sends waits. */
@@ -36,7 +36,7 @@ export function readInTurns(
     let rest = bytes
     do {
       if (mustWait(rest)) return void socket.unshift(rest)
-      const end = findEnd(rest, isInBody() ? LEAST_OF_BODY : 0)
+      const end = findEnd(rest, isInBody() ? MIN_OF_BODY : 0)
       parse.call(socket, rest.subarray(0, end))
       rest = rest.subarray(end)
       // After CONNECT, or bytes that are not HTTP, nothing more is parsed.

@@ -13,7 +13,7 @@ export type RecordRequest = (exchange: Exchange, finished: Finished) => void
 type KeyOfRequest = { readonly keyId: string; readonly mode: string }
 
 /** Look-ups of keys under way whose requests were answered before. Beyond this, a request is counted without its key. */
-const MOST_LOOKUPS = 100
+const MAX_LOOKUPS = 100
 
 type RecordDeps = {
   readonly requests: RequestLog | undefined
@@ -60,7 +60,7 @@ export function createRecordRequest({
   return (exchange, finished) => {
     const key = exchange.caller ?? exchange.unusableKey
     if (key) add(exchange, key, finished)
-    else if (isUnrouted(exchange) && lookups < MOST_LOOKUPS) requests.addLater(addLater(exchange, finished))
+    else if (isUnrouted(exchange) && lookups < MAX_LOOKUPS) requests.addLater(addLater(exchange, finished))
     else requests.countKeyless(finished.status)
   }
 }

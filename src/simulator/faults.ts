@@ -1,8 +1,93 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import type { SourceFailure } from '../sources/source.ts'
-import { PHONE_FAULTS, type PhoneFault, READABLE_PHONES } from './phone-faults.ts'
-import { REFUSALS, type RefusalFault } from './refusals.ts'
+
+/** How a vendor may spell the phone of a record, given as 0803…; undefined leaves the field out. */
+export type SpellPhone = (phone: string) => unknown
+
+const OTHER = '08021112223'
+
+/** Phones that cannot be compared with the requested one. */
+export const UNREADABLE_PHONES = {
+  phone_null: () => null,
+  phone_missing: () => undefined,
+  phone_empty: () => '',
+  phone_masked: (phone) => `${phone.slice(0, 3)}****${phone.slice(7)}`,
+  phone_hidden: () => '***********',
+  phone_not_available: () => 'N/A',
+} as const satisfies Readonly<Record<string, SpellPhone>>
+
+/** Unusual spellings that can be read. */
+export const READABLE_PHONES = {
+  phone_plus_2340: (phone) => `+234${phone}`,
+  phone_several: (phone) => `${OTHER},${phone}`,
+} as const satisfies Readonly<Record<string, SpellPhone>>
+
+export const PHONE_FAULTS = { ...UNREADABLE_PHONES, ...READABLE_PHONES } as const
+type PhoneFault = keyof typeof PHONE_FAULTS
+
+export const isPhoneFault = (fault: string | undefined): fault is PhoneFault =>
+  fault !== undefined && Object.hasOwn(PHONE_FAULTS, fault)
+
+/** The reply with all phones in another spelling. */
+export function respellPhones(answer: unknown, fields: readonly string[], spell: SpellPhone): unknown {
+  if (Array.isArray(answer)) return answer.map((each) => respellPhones(each, fields, spell))
+  if (typeof answer !== 'object' || answer === null) return answer
+  return Object.fromEntries(
+    Object.entries(answer).map(([name, value]) => [
+      name,
+      // An empty second phone stays empty.
+      fields.includes(name) && typeof value === 'string' && value !== ''
+        ? spell(`0${value.slice(-10)}`)
+        : respellPhones(value, fields, spell),
+    ]),
+  )
+}
+
+/**
+ * Errors that are not about the person, with the texts of vendors and their frameworks. Each is sent in the vendor's own
+ * envelope. None of them means "no such person".
+ */
+export const REFUSALS = {
+  unknown_app: [404, 'App not found'],
+  unknown_merchant: [404, 'Merchant not found'],
+  unknown_endpoint: [404, 'Endpoint not found'],
+  unknown_route: [404, 'Cannot POST /v2/verify'],
+  wrong_format: [400, 'Phone number does not match the required format'],
+  not_now: [422, 'The number could not be verified at this time'],
+} as const satisfies Readonly<Record<string, readonly [status: number, message: string]>>
+
+type RefusalFault = keyof typeof REFUSALS
+
+/** More error texts. The tests of all vendors combine every text with every status. */
+export const REFUSED_TEXTS: readonly string[] = [
+  ...Object.values(REFUSALS).map(([, message]) => message),
+  'Not Found',
+  'Resource not found',
+  'User not found',
+  'Customer not found',
+  'Client not found',
+  'Business not found',
+  'Account not found',
+  'API key not found',
+  'Product not found for this account',
+  'Record not found for this app',
+  'Wallet record not found',
+  'No record of this merchant',
+  'no Route matched with those values',
+  'NIN service not found',
+  'NIN not found: NIMC did not answer',
+  'Unable to verify NIN at the moment, please try again',
+  'BVN could not be verified, try again later',
+  'Service not available',
+  'phone must match the pattern ^0[0-9]{10}$',
+  'Phone number does not match expected format',
+  'phone number does not match schema',
+  'Validation failed',
+  'Invalid request',
+  '',
+]
+export const REFUSED_STATUSES: readonly number[] = [400, 404, 422]
 
 /** Faults that look different at every vendor. */
 const VENDOR_FAULTS = [

@@ -2,9 +2,17 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { applyFault, type Fault, isFault, prepareFault } from './faults.ts'
-import { isPhoneFault, PHONE_FAULTS, respellPhones, type SpellPhone } from './phone-faults.ts'
-import { REFUSALS } from './refusals.ts'
+import {
+  applyFault,
+  type Fault,
+  isFault,
+  isPhoneFault,
+  PHONE_FAULTS,
+  prepareFault,
+  REFUSALS,
+  respellPhones,
+  type SpellPhone,
+} from './faults.ts'
 
 /** A request as the vendor's server receives it. */
 export type VendorRequest = {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { AuditEntry } from '../audit/row.ts'
-import { type CheckDeps, checkSource, toUnassignedNumber } from './check-source.ts'
 import { type Source, SourceError } from './source.ts'
+import { type CheckDeps, checkSource, toUnassignedNumber } from './source-control.ts'
 
 const LISTS = { internet: [], tv: [] }
 

@@ -27,3 +27,19 @@ export async function withDeadline<T>(
     outer?.removeEventListener('abort', end)
   }
 }
+
+/** The result of the work, or of `otherwise` when the signal aborts first. */
+export function orWhenAborted<T, R>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  otherwise: () => R,
+): Promise<T | R> {
+  if (!signal) return work
+  return new Promise((resolve, reject) => {
+    // Work that obeys the signal fails in the same turn with a more precise error, so it goes first.
+    const end = () => setImmediate(() => Promise.try(otherwise).then(resolve, reject))
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
+  })
+}

@@ -1,10 +1,14 @@
 import { ranMs } from '../telemetry/running-clock.ts'
+import { orWhenAborted } from './deadline.ts'
 import type { Permit, SkipReason } from './guard/call-guard.ts'
-import { toCleanReference } from './reference.ts'
-import type { Outcome, Search, SourceAttempt, SourceQuery } from './search.ts'
-import { createSearchProgress } from './search-progress.ts'
+import {
+  createSearchProgress,
+  type Outcome,
+  type Search,
+  type SourceAttempt,
+  type SourceQuery,
+} from './search.ts'
 import { type Answer, SourceError } from './source.ts'
-import { orWhenAborted, untilAborted } from './waiting.ts'
 
 const MAX_PAID = 2
 
@@ -95,11 +99,11 @@ async function queryOne<T>(
   search.sourceAttempts.push({ name: query.name, ms, ...result })
   span?.end(result.result)
   permit?.settle(toCallOutcome(outcome), ms)
-  return result.result === 'names_differ' ? { failure: toNamesDiffer(query.name) } : outcome
+  return result.result === 'names_differ' ? { failure: namesDifferError(query.name) } : outcome
 }
 
 /** For the search, it is a failure of the source: another one may have the record. */
-const toNamesDiffer = (name: string) =>
+const namesDifferError = (name: string) =>
   new SourceError(name, 'bad_response', { problem: 'names_differ', fault: 'request' })
 
 /** A number that is watch-listed or has other names counts as found: the source knows it. */
@@ -142,6 +146,67 @@ async function queryWithRetry<T>(
   throw new Error('unreachable')
 }
 
+/** Fails at the deadline even when the source ignores the signal. */
+const untilAborted = <T>(name: string, work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
+  orWhenAborted(work, signal, () => {
+    throw new SourceError(name, 'timeout', { problem: 'too_slow', fault: 'deadline' })
+  })
+
 /** A slow connection or a wrong setting would fail again. */
 const mayRetry = ({ sent, reason, problem }: SourceError) =>
   !sent && reason === 'unreachable' && problem !== 'slow_connection'
+
+/** A vendor's reference for the audit log. Undefined when it could contain a person's number, phone or name. */
+export function toCleanReference(
+  reference: unknown,
+  secrets: readonly string[],
+  record?: unknown,
+): string | undefined {
+  const text = typeof reference === 'number' ? String(reference) : reference
+  if (typeof text !== 'string' || !/^[A-Za-z0-9._:-]{1,100}$/.test(text)) return undefined
+  // Letters alone may be a person's name, and 10 to 13 digits alone a person's number.
+  if (!/\d/.test(text) || /^\d{10,13}$/.test(text)) return undefined
+  const digits = toDigits(text)
+  const lower = text.toLowerCase()
+  const personal = listPersonal(record)
+  const isPersonal =
+    secrets.some((secret) => digits.includes(secret)) ||
+    personal.digits.some((secret) => digits.includes(secret)) ||
+    personal.words.some((word) => lower.includes(word))
+  return isPersonal ? undefined : text
+}
+
+type Personal = { readonly digits: readonly string[]; readonly words: readonly string[] }
+
+const MIN_DIGITS = 7
+const PHONE_CORE = 10
+/** Names count from three letters. Words of an address count from five: shorter ones occur inside other words. */
+const MIN_NAME = 3
+const MIN_WORD = 5
+
+/** The numbers and words of a record that identify the person. */
+function listPersonal(record: unknown): Personal {
+  const values = listTexts('', record)
+  const numbers = values.map(([, text]) => toDigits(text)).filter((text) => text.length >= MIN_DIGITS)
+  return {
+    // A phone may be written without its 0 or 234.
+    digits: numbers.flatMap((text) => [text, text.slice(-PHONE_CORE)]),
+    words: values.flatMap(([field, text]) => {
+      const least = field.includes('name') ? MIN_NAME : MIN_WORD
+      return text
+        .normalize('NFD')
+        .replace(/\p{M}/gu, '')
+        .toLowerCase()
+        .split(/[^a-z]+/)
+        .filter((word) => word.length >= least)
+    }),
+  }
+}
+
+function listTexts(field: string, value: unknown): (readonly [field: string, text: string])[] {
+  if (typeof value === 'string') return [[field, value]]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) => listTexts(name, inner))
+}
+
+const toDigits = (text: string) => text.replace(/[^0-9]/g, '')

@@ -1,14 +1,18 @@
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
+import { toLocalPhone } from '../contract/phone.ts'
+import { splitPhones, UNREADABLE } from '../contract/recorded-phones.ts'
+import { isVirtualNin, toCanonicalNin } from '../contract/virtual-nin.ts'
 import type { Kind } from '../crypto/blind-index.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
 import { withDeadline } from './deadline.ts'
-import { readDecoy } from './decoy.ts'
 import { saysFailure } from './failure-signs.ts'
-import { withWatchList } from './record.ts'
-import { requirePerson } from './require-person.ts'
+import { completeBvn, completeNin, toNumber, withWatchList } from './record.ts'
 import { withRetryAfter } from './retry-after.ts'
+import { toBvnRecord } from './sandbox/bvn-record.ts'
+import { toNinRecord } from './sandbox/nin-record.ts'
 import { type Answer, type Call, type HttpReply, type Send, type Source, SourceError } from './source.ts'
+import type { SourceProblem } from './source-problem.ts'
 import { VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
 import { refuseContradiction } from './wire.ts'
 
@@ -111,17 +115,103 @@ const attempt = <T>(
       try {
         return await withRetryAfter((onRetryAfter) => work({ ...call, signal, onRetryAfter }))
       } catch (error) {
-        throw toFailure(name, error, call.signal.aborted)
+        throw vendorError(name, error, call.signal.aborted)
       }
     },
     call.signal,
   )
 
 /** An unexpected error in a vendor's code must not stop the search at other sources. */
-function toFailure(name: string, error: unknown, isCut: boolean): SourceError {
+function vendorError(name: string, error: unknown, isCut: boolean): SourceError {
   if (!(error instanceof SourceError))
     return new SourceError(name, 'bad_response', { problem: 'unknown_shape' })
   const { reason, problem, sent } = error
   if (reason !== 'timeout' || !isCut) return error
   return new SourceError(name, reason, { problem, sent, fault: 'deadline' })
 }
+
+const NUMBER = '10000000000'
+const PHONE_CORE = '8030000000'
+
+/** A record of typical size. */
+const TEXTS: Readonly<Record<Kind, string>> = {
+  nin: JSON.stringify(toNinRecord(NUMBER, PHONE_CORE)),
+  bvn: JSON.stringify(toBvnRecord(NUMBER, PHONE_CORE)),
+}
+
+/**
+ * Does the work of reading a record when the vendor found none, so that our own processing time does not reveal whether a
+ * number exists.
+ */
+function readDecoy(kind: Kind): void {
+  if (kind === 'nin') completeNin(JSON.parse(TEXTS.nin))
+  else completeBvn(JSON.parse(TEXTS.bvn))
+}
+
+type Found<T> = Extract<Answer<T>, { found: true }>
+
+/**
+ * Returns the answer if its record has the requested number, a name, and a phone that can be compared with the requested
+ * one. Otherwise the source has failed.
+ */
+function requirePerson<T extends NinRecord | BvnRecord>(
+  source: string,
+  requested: { readonly number: string; readonly phone: string },
+  answer: Found<T>,
+): Found<T> {
+  const { record } = answer
+  const wrong = (problem: SourceProblem) => new SourceError(source, 'bad_response', { problem })
+  if (!isAbout(answer, requested.number)) throw wrong('wrong_person')
+  const info = record.personal_info
+  const names = [info.first_name, info.middle_name, info.last_name, info.full_name]
+  if (names.every((name) => name === '')) throw wrong('unknown_shape')
+  return { ...answer, record: { ...record, personal_info: selectPhones(source, info, requested.phone) } }
+}
+
+/**
+ * The answer to a virtual NIN may have the NIN behind it, if it repeats the virtual NIN, or if the vendor does not always do that. A
+ * virtual NIN that it repeats must be the requested one.
+ */
+function isAbout<T extends NinRecord | BvnRecord>(
+  { record, virtualNin, mayOmitVirtualNin }: Found<T>,
+  requested: string,
+): boolean {
+  const number = 'nin_number' in record ? record.nin_number : record.bvn_number
+  if (!isVirtualNin(requested)) return number === requested
+  const repeated = toCanonicalNin(toNumber(virtualNin))
+  if (repeated !== '' && repeated !== requested) return false
+  const isNin = /^\d{11}$/.test(number)
+  return number === requested || (isNin && (repeated === requested || mayOmitVirtualNin === true))
+}
+
+type Phones = { readonly phone_number: string; readonly phone_number_2?: string | null }
+
+/**
+ * The phones to return: each as 0803…, and the requested one if it is among them. A phone that cannot be read may be the
+ * right one, so neither answer is certain. That is no fault of the source.
+ */
+function selectPhones<T extends Phones>(source: string, info: T, phone: string): T {
+  const wanted = toLocalPhone(phone)
+  const first = splitPhones(info.phone_number)
+  const second = splitPhones(info.phone_number_2 ?? '')
+  const all = [...first, ...second]
+  const isComparable = all.length > 0 && !all.includes(UNREADABLE)
+  if (!all.includes(wanted) && !isComparable) {
+    throw new SourceError(source, 'bad_response', { problem: toProblem(all) })
+  }
+  const phone_number = choose(first, wanted)
+  if (!('phone_number_2' in info)) return { ...info, phone_number }
+  const left = first.filter((each) => each !== phone_number && each !== UNREADABLE)
+  return { ...info, phone_number, phone_number_2: choose(second, wanted) || choose(left, wanted) || null }
+}
+
+function toProblem(phones: readonly string[]): SourceProblem {
+  if (phones.length === 0) return 'no_phone'
+  return phones.every((each) => each === UNREADABLE) ? 'unreadable_phone' : 'mixed_phones'
+}
+
+/** The requested phone, or the first Nigerian mobile; masked when only an unreadable one is there. */
+const choose = (phones: readonly string[], wanted: string): string =>
+  phones.find((each) => each === wanted) ??
+  phones.find((each) => each.startsWith('0')) ??
+  (phones.includes(UNREADABLE) ? UNREADABLE : '')

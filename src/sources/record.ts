@@ -11,7 +11,7 @@ export type Given<T> = {
   readonly [Name in keyof T]?: NonNullable<T[Name]> extends object ? Given<T[Name]> : unknown
 }
 
-const LONGEST_TEXT = 500
+const MAX_TEXT_LENGTH = 500
 export const HIDDEN = '****'
 
 /**
@@ -125,7 +125,7 @@ export function toText(value: unknown): string {
     .map(toPlainText)
     .filter((text) => text)
     .join(' ')
-    .slice(0, LONGEST_TEXT)
+    .slice(0, MAX_TEXT_LENGTH)
 }
 
 /** What is left of a character of two units that was cut at the end. */
@@ -140,7 +140,7 @@ function toPlainText(value: unknown): string {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are removed.
     .replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
     .trim()
-    .slice(0, LONGEST_TEXT)
+    .slice(0, MAX_TEXT_LENGTH)
     .replace(HALF_CHARACTER, '')
   return /^\*+$/.test(text) ? HIDDEN : text
 }

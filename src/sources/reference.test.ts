@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toCleanReference } from './reference.ts'
+import { toCleanReference } from './failover.ts'
 
 const SECRETS = ['12345678901', '8031234567']
 const RECORD = {

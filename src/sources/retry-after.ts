@@ -2,7 +2,7 @@ import { MINUTE_MS } from '../contract/time.ts'
 import { type Call, SourceError } from './source.ts'
 
 /** A longer Retry-After is cut to this: one call then shows whether the vendor still refuses. */
-const MOST_MS = 10 * MINUTE_MS
+const MAX_MS = 10 * MINUTE_MS
 const STATUSES: readonly number[] = [429, 503]
 
 type Reply = {
@@ -11,11 +11,11 @@ type Reply = {
 }
 
 /** The Retry-After of a reply, given in seconds or as an HTTP date. */
-export function readRetryAfterMs({ statusCode, headers }: Reply, mostMs = MOST_MS): number | undefined {
+export function readRetryAfterMs({ statusCode, headers }: Reply, maxMs = MAX_MS): number | undefined {
   const value = headers['retry-after']
   if (typeof value !== 'string' || !STATUSES.includes(statusCode)) return undefined
   const ms = /^\s*\d{1,9}\s*$/.test(value) ? Number(value) * 1000 : toWaitMs(value, headers.date)
-  return ms > 0 ? Math.min(ms, mostMs) : undefined
+  return ms > 0 ? Math.min(ms, maxMs) : undefined
 }
 
 /** A date is compared with the vendor's own clock, which may differ from ours. */

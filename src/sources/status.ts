@@ -19,7 +19,7 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
  * The error for a reply that is neither a record nor a listed "no such person". The vendor's text selects the cause and is
  * then dropped.
  */
-export function toStatusError(source: string, status: number, body?: unknown): SourceError {
+export function statusError(source: string, status: number, body?: unknown): SourceError {
   const text = toErrorText(body)
   const [reason, problem] = MEANINGS.get(status) ?? toRangeMeaning(status, text)
   return new SourceError(source, reason, { problem })

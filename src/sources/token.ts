@@ -1,10 +1,10 @@
 import { MINUTE_MS } from '../contract/time.ts'
+import { orWhenAborted } from './deadline.ts'
 import { toText } from './record.ts'
 import { withRetryAfter } from './retry-after.ts'
 import type { HttpReply, Send } from './source.ts'
 import { type Call, SourceError } from './source.ts'
-import { toStatusError } from './status.ts'
-import { orWhenAborted } from './waiting.ts'
+import { statusError } from './status.ts'
 
 /** Without a lifetime, the token is kept for ten minutes; the vendor answers 401 when it has expired. */
 export type Token = { readonly text: string; readonly lifetimeMs?: number | undefined }
@@ -46,7 +46,7 @@ export function withToken(send: Send, options: TokenOptions): Send {
       fetching = undefined
     })
     const token = fetching.catch((error) => {
-      throw toUnsent(source, error)
+      throw unsentError(source, error)
     })
     return orWhenAborted(token, signal, () => {
       throw new SourceError(source, 'timeout', { problem: 'too_slow', sent: false })
@@ -72,7 +72,7 @@ export function withToken(send: Send, options: TokenOptions): Send {
 }
 
 /** Without a token the request itself was never sent, so it is not paid for, and the failure is about no person. */
-function toUnsent(source: string, error: unknown): unknown {
+function unsentError(source: string, error: unknown): unknown {
   if (!(error instanceof SourceError)) return error
   const { reason, problem, retryAfterMs } = error
   return new SourceError(source, reason, { problem, sent: false, fault: 'source', retryAfterMs })
@@ -82,7 +82,7 @@ function toUnsent(source: string, error: unknown): unknown {
 export function requireTokenReply(source: string, { status, body }: HttpReply): unknown {
   if (status === 200 || status === 201) return body
   if (status === 400 || status === 422) throw new SourceError(source, 'refused', { problem: 'credentials' })
-  throw toStatusError(source, status)
+  throw statusError(source, status)
 }
 
 /** Only characters that are allowed in a header. */

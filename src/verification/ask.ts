@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import { withDeadline } from '../sources/deadline.ts'
 import type { RecordRows } from '../sources/lookup.ts'
 import type { SourceAttempt } from '../sources/search.ts'
-import { toSourceFailure } from '../sources/search-progress.ts'
+import { sourceFailedError } from '../sources/search.ts'
 import { type Answer, type LocalSource, type Source, SourceError } from '../sources/source.ts'
 import { ranMs } from '../telemetry/running-clock.ts'
 import { type Decision, isPhoneOf, match, toFailed } from './match.ts'
@@ -56,7 +56,7 @@ function toLocalFailure<T>(
   const isSourceError = error instanceof SourceError
   if (verification.sourceAttempts.length === 0)
     addLocalAttempt(verification, name, isSourceError ? error.reason : 'error', startedAt)
-  return toFailed(isSourceError ? toSourceFailure(error) : error, undefined)
+  return toFailed(isSourceError ? sourceFailedError(error) : error, undefined)
 }
 
 function addLocalAttempt<T>(

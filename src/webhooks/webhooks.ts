@@ -61,8 +61,8 @@ export const openWebhookPost = (allowPrivate: boolean) =>
   openPost({
     allowPrivate,
     timeoutMs: TIMEOUT_MS,
-    largestReply: LARGEST_REPLY,
-    longestRetryAfterMs: LONGEST_RETRY_AFTER_MS,
+    maxReplyBytes: LARGEST_REPLY,
+    maxRetryAfterMs: LONGEST_RETRY_AFTER_MS,
   })
 
 /** Delivers events to the endpoints, and finds out what the operator must be told. */

@@ -1,9 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
 import type { Fault } from '../../src/simulator/faults.ts'
+import {
+  READABLE_PHONES,
+  REFUSALS,
+  REFUSED_STATUSES,
+  REFUSED_TEXTS,
+  type SpellPhone,
+  UNREADABLE_PHONES,
+} from '../../src/simulator/faults.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
-import { READABLE_PHONES, type SpellPhone, UNREADABLE_PHONES } from '../../src/simulator/phone-faults.ts'
-import { REFUSALS, REFUSED_STATUSES, REFUSED_TEXTS } from '../../src/simulator/refusals.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'

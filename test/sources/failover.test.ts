@@ -4,7 +4,7 @@ import { dojah } from '../../src/simulator/dojah.ts'
 import { CANARY } from '../../src/simulator/faults.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
-import { disableSource, enableSource } from '../../src/sources/kill-switch.ts'
+import { disableSource, enableSource } from '../../src/sources/source-control.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 
 const NIN = '12345678901'

@@ -1,7 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import type { NinRecord } from '../../src/contract/nin.ts'
-import { type CallGuard, createCallGuard } from '../../src/sources/guard/call-guard.ts'
-import { createCooldown } from '../../src/sources/guard/cooldown.ts'
+import { type CallGuard, createCallGuard, createCooldown } from '../../src/sources/guard/call-guard.ts'
 import { createSharedState } from '../../src/sources/guard/shared-state.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import type { Source } from '../../src/sources/source.ts'

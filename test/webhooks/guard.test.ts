@@ -140,7 +140,7 @@ describe('no response', () => {
 
   it('is a failure when the receiver takes too long', async () => {
     const message = { id: 'evt_1', at: Date.now(), body: '{}' }
-    const options = { allowPrivate: true, timeoutMs: 200, largestReply: 9, longestRetryAfterMs: 1 }
+    const options = { allowPrivate: true, timeoutMs: 200, maxReplyBytes: 9, maxRetryAfterMs: 1 }
     const { post, close } = openPost(options)
     receiver.answer = () => {}
     const result = await attemptDelivery(post, { url: receiver.url, secrets: [createSecret()] }, message)

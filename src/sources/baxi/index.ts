@@ -2,7 +2,7 @@ import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalo
 import { type Static, Type } from '../../contract/schema.ts'
 import { findInternet, toDuration, toPrice, withoutDuplicates } from '../price-list.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'
-import { toStatusError } from '../status.ts'
+import { statusError } from '../status.ts'
 import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
@@ -21,12 +21,12 @@ export const create: CreateSource<typeof settings> = (
     const headers = { 'x-api-key': apiKey, 'Baxi-date': now().toUTCString() }
     const reply = await send({ method: 'POST', path, headers, body }, call)
     if (reply.status === 404) return undefined
-    if (reply.status !== 200) throw toStatusError(NAME, reply.status)
+    if (reply.status !== 200) throw statusError(NAME, reply.status)
     const { status, code, data } = readEnvelope(reply.body)
     if (status === 'success' && Number(code) === 200) return data
     // The code is often the HTTP status that the reply should have had.
     throw Number(code) >= 400
-      ? toStatusError(NAME, Number(code))
+      ? statusError(NAME, Number(code))
       : new SourceError(NAME, 'bad_response', { problem: 'rejected' })
   }
   const fetchPackages = async (path: string, body: object, call: Call) => {

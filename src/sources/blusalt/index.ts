@@ -5,7 +5,7 @@ import { type Static, Type } from '../../contract/schema.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, type Given, toNumber, toText } from '../record.ts'
 import type { Call, CreateSource } from '../source.ts'
-import { isFormatComplaint, isTemporary, toStatusError } from '../status.ts'
+import { isFormatComplaint, isTemporary, statusError } from '../status.ts'
 import { createReader, objectWith } from '../wire.ts'
 import type { settings } from './settings.ts'
 
@@ -37,7 +37,7 @@ export const create: CreateSource<typeof settings> = (
     // A 404 without the vendor's own code comes from a wrong path, and says nothing about a person.
     if (code === 404 && toCode(body) === 404 && saysNoSuchPerson(message)) return undefined
     if ((code === 400 || code === 422) && saysPhoneDiffers(message)) return undefined
-    throw toStatusError(name, code, body)
+    throw statusError(name, code, body)
   }
 
   return {

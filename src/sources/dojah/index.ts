@@ -5,7 +5,7 @@ import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, isAbsent, toNumber } from '../record.ts'
 import type { CreateSource, HttpReply } from '../source.ts'
-import { toErrorText, toStatusError } from '../status.ts'
+import { statusError, toErrorText } from '../status.ts'
 import { createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
@@ -34,7 +34,7 @@ export const create: CreateSource<typeof settings> = (
       const answer = await send({ method: 'GET', ...target, headers }, call)
       const { status, body } = answer
       if (isNotFound(answer)) return { found: false }
-      if (status !== 200) throw toStatusError(name, status, body)
+      if (status !== 200) throw statusError(name, status, body)
       const reply = readNin(body)
       const { reference, vnin: virtualNin } = reply.entity
       const record = toNinRecord(reply, nin)
@@ -44,7 +44,7 @@ export const create: CreateSource<typeof settings> = (
       const answer = await send({ method: 'GET', path: bvnPath, query: { bvn }, headers }, call)
       const { status, body } = answer
       if (isNotFound(answer)) return { found: false }
-      if (status !== 200) throw toStatusError(name, status, body)
+      if (status !== 200) throw statusError(name, status, body)
       const reply = readBvn(body)
       return { found: true, record: toBvnRecord(reply), reference: reply.entity.reference }
     },

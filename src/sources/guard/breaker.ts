@@ -30,14 +30,14 @@ type BreakerOptions = {
 }
 
 const WINDOW_S = 30
-const LEAST_CALLS = 20
-const MOST_FAILURES = 0.5
+const MIN_CALLS = 20
+const MAX_FAILURE_SHARE = 0.5
 /** This many in a row open it too: a quiet server never makes 20 calls in 30 seconds. */
 const FAILURES_IN_ROW = 5
 const HANGS_IN_ROW = 3
 /** The wait before the first probe. It doubles with each opening, until the breaker has stayed closed for a minute. */
 const FIRST_WAIT_MS = 5000
-const LONGEST_WAIT_MS = MINUTE_MS
+const MAX_WAIT_MS = MINUTE_MS
 const STABLE_AFTER_MS = MINUTE_MS
 /** The random part of the wait, so that probes do not synchronise with a source that fails periodically. */
 const JITTER = 0.25
@@ -65,7 +65,7 @@ export function createBreaker({
   const open = (byHangs: boolean) => {
     const wasClosed = probeAt === undefined
     if (wasClosed && now() - closedAt > STABLE_AFTER_MS) openings = 0
-    const wait = Math.min(FIRST_WAIT_MS * 2 ** openings, LONGEST_WAIT_MS)
+    const wait = Math.min(FIRST_WAIT_MS * 2 ** openings, MAX_WAIT_MS)
     probeAt = now() + wait * (1 - JITTER + 2 * JITTER * random())
     openedByHangs = byHangs
     openings += 1
@@ -143,7 +143,7 @@ function createWindow(now: () => number) {
       const recent = slots.filter(({ second }) => second > current() - WINDOW_S)
       const calls = recent.reduce((sum, slot) => sum + slot.calls, 0)
       const failures = recent.reduce((sum, slot) => sum + slot.failures, 0)
-      return calls >= LEAST_CALLS && failures >= calls * MOST_FAILURES
+      return calls >= MIN_CALLS && failures >= calls * MAX_FAILURE_SHARE
     },
     clear: (): void => {
       for (const slot of slots) slot.second = -WINDOW_S

@@ -1,11 +1,8 @@
 import type { Payer } from '../../ledger/paid-calls.ts'
 import { runningNow } from '../../telemetry/running-clock.ts'
 import { SourceError } from '../source.ts'
-import { type BreakerState, createBreaker } from './breaker.ts'
-import { createCallRecord } from './call-record.ts'
-import { createCallWait } from './call-wait.ts'
-import { type Cooldown, createCooldown } from './cooldown.ts'
-import type { HealthFigures } from './health.ts'
+import { type Breaker, type BreakerState, type CallResult, createBreaker } from './breaker.ts'
+import { createCallRecord, type HealthFigures, type HedgeDelay } from './call-record.ts'
 import { createPersonProblems, createRepeats } from './person-problems.ts'
 import { type CallOutcome, WARNING_REASONS } from './source-warnings.ts'
 
@@ -199,7 +196,7 @@ export function createCallGuard(
 const DOWN_RATE = 0.5
 /** Lower than the share at which it counts as down, so that it does not flap. */
 const UP_RATE = 0.25
-const LEAST_UNANSWERED = 5
+const MIN_UNANSWERED = 5
 
 /**
  * A source is down until its breaker has closed again, also between two probes; and while it leaves half of the requests without
@@ -208,7 +205,7 @@ const LEAST_UNANSWERED = 5
 function createDownCheck(): (state: BreakerState, health: HealthFigures) => boolean {
   let isFailing = false
   return (state, { unanswered, unansweredRate }) => {
-    isFailing = unansweredRate >= (isFailing ? UP_RATE : DOWN_RATE) && unanswered >= LEAST_UNANSWERED
+    isFailing = unansweredRate >= (isFailing ? UP_RATE : DOWN_RATE) && unanswered >= MIN_UNANSWERED
     return isFailing || state !== 'closed'
   }
 }
@@ -219,3 +216,62 @@ const toCallResult = (failure: SourceError | undefined): EndedCall['result'] =>
 /** A vendor does not charge for a request that it never received, refused or throttled. */
 export const isPaid = ({ sent, reason }: SourceError) =>
   sent && reason !== 'refused' && reason !== 'throttled'
+
+/** The time that a vendor asked for by Retry-After. It holds for all operations of the source. */
+type Cooldown = {
+  readonly start: (ms: number) => void
+  /** 0 when the source may be called. */
+  readonly remainingMs: () => number
+}
+
+export function createCooldown(now: () => number = () => performance.now()): Cooldown {
+  let until = Number.NEGATIVE_INFINITY
+  return {
+    start: (ms) => {
+      until = Math.max(until, now() + ms)
+    },
+    remainingMs: () => Math.max(0, until - now()),
+  }
+}
+
+/** A probe of a failing source: the next source is queried as well after this time. */
+const PROBE_MS = 200
+
+type CallWaitOptions = {
+  readonly admitted: 'usual' | 'probe'
+  readonly breaker: Breaker
+  readonly hedgeDelay: Pick<HedgeDelay, 'remainingMs'>
+  /** Another call about this person hung before. */
+  readonly isRepeatedHang: () => boolean
+  readonly now: () => number
+}
+
+/** One call as the breaker sees it: when to hedge, and the result. It counts as one hang at most. */
+function createCallWait({ admitted, breaker, hedgeDelay, isRepeatedHang, now }: CallWaitOptions) {
+  const startedAt = now()
+  let hasHung = false
+  const recordHang = () => {
+    // For a probe, only its result counts.
+    if (hasHung || admitted === 'probe') return
+    hasHung = true
+    if (!isRepeatedHang()) breaker.recordHang()
+  }
+  return {
+    hedgeAfterMs: (): number =>
+      admitted === 'probe'
+        ? startedAt + PROBE_MS - now()
+        : hedgeDelay.remainingMs(startedAt, breaker.isSuspect()),
+    recordHang,
+    /** `counts`: the breaker counts the failure. */
+    settle: (failure: SourceError | undefined, counts: boolean): void => {
+      if (failure?.reason === 'timeout' && counts) recordHang()
+      if (failure && !counts) breaker.release(admitted)
+      else breaker.settle(admitted, toBreakerResult(failure))
+    },
+  }
+}
+
+function toBreakerResult(failure: SourceError | undefined): CallResult {
+  if (!failure) return 'success'
+  return failure.reason === 'timeout' ? 'timeout' : 'failure'
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createHealth } from './health.ts'
+import { createHealth } from './call-record.ts'
 
 describe('health', () => {
   it('covers the last five minutes, so a vendor that has recovered is not reported as failing', () => {

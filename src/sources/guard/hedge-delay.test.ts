@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createHedgeDelay } from './hedge-delay.ts'
+import { createHedgeDelay } from './call-record.ts'
 
 const open = (usualMs?: number) => {
   const clock = { ms: 0 }

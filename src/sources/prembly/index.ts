@@ -5,7 +5,7 @@ import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, isAbsent, toFields, toNumber, toText } from '../record.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'
-import { toErrorText, toStatusError } from '../status.ts'
+import { statusError, toErrorText } from '../status.ts'
 import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
@@ -38,7 +38,7 @@ export const create: CreateSource<typeof settings> = (
     if (code === CODES.noFunds) throw new SourceError(name, 'refused', { problem: 'funds' })
     if (code !== CODES.found && CODED_STATUSES.includes(status) && saysNoSuchPerson(toErrorText(body)))
       return { body, code: CODES.notFound }
-    if (status !== 200 || code !== CODES.found) throw toStatusError(name, status, body)
+    if (status !== 200 || code !== CODES.found) throw statusError(name, status, body)
     return { body, code }
   }
 

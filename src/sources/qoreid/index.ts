@@ -7,7 +7,7 @@ import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, toFields, toNumber, toText } from '../record.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'
-import { toErrorText, toStatusError } from '../status.ts'
+import { statusError, toErrorText } from '../status.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
 import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
@@ -40,7 +40,7 @@ export const create: CreateSource<typeof settings> = (
     const reply = await sendWithToken(request, call)
     const { status, body } = reply
     if (status === 404 && saysNoSuchPerson(toErrorText(body))) return NOT_FOUND
-    if (status !== 200 && status !== 201) throw toStatusError(name, status, body)
+    if (status !== 200 && status !== 201) throw statusError(name, status, body)
     const verdict = readVerdict(body)
     const says = toMeaning(verdict, sent !== undefined)
     if (says === 'not_found') return NOT_FOUND

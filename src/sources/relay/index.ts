@@ -19,7 +19,7 @@ import {
   SourceError,
   type VendorDeps,
 } from '../source.ts'
-import { isTemporary, toStatusError } from '../status.ts'
+import { isTemporary, statusError } from '../status.ts'
 import { readTokenText, requireTokenReply, type Token, type TokenOptions, withToken } from '../token.ts'
 import { createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
@@ -89,7 +89,7 @@ export function createVerifiedCheck(source: string, notFound?: readonly string[]
 
   return ({ status, body }) => {
     if ((status === 404 || status === 422) && isNotVerified(body)) return false
-    if (status !== 200) throw toRelayError(source, status, body)
+    if (status !== 200) throw relayError(source, status, body)
     const verdict = fieldOf(body, 'success') === true ? statusIn(body) : ''
     if (verdict === 'VERIFIED') return true
     if (NOT_VERIFIED.test(verdict)) return false
@@ -98,13 +98,13 @@ export function createVerifiedCheck(source: string, notFound?: readonly string[]
 }
 
 /** With these two codes, the Retry-After of a Tabbat server is not about the server, so there is no cooldown. */
-function toRelayError(source: string, status: number, body: unknown): SourceError {
+function relayError(source: string, status: number, body: unknown): SourceError {
   const code = fieldOf(body, 'code')
   if (status === 429 && code === 'too_many_attempts')
     return new SourceError(source, 'throttled', { problem: 'too_many', fault: 'request' })
   if (status === 503 && code === 'source_unavailable')
     return new SourceError(source, 'unreachable', { problem: 'vendor_down', retryAfterMs: 0 })
-  return toStatusError(source, status, body)
+  return statusError(source, status, body)
 }
 
 /** The reference of that server, which it also returns with "not verified". */
@@ -256,7 +256,7 @@ async function lookUp<T>(
 ): Promise<T | undefined> {
   const { status, body } = await send(request, call)
   if (status === 404) return undefined
-  if (status !== 200) throw toStatusError(NAME, status)
+  if (status !== 200) throw statusError(NAME, status)
   return read(body)
 }
 

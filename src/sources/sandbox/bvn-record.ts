@@ -1,8 +1,18 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
-import { addDays, addYears, pickDate, toDate, toHyphenatedDate, toLongDate } from './calendar.ts'
 import { ACCOUNT_LEVELS, BANKS } from './occupations.ts'
-import { type Person, toFullName, toPerson } from './person.ts'
-import { pickPhone, toPhoneOnRecord } from './phone.ts'
+import {
+  addDays,
+  addYears,
+  type Person,
+  pickDate,
+  pickPhone,
+  toDate,
+  toFullName,
+  toHyphenatedDate,
+  toLongDate,
+  toPerson,
+  toPhoneOnRecord,
+} from './person.ts'
 import { Seed } from './seed.ts'
 
 /** What the sandbox knows about a BVN. Only the phone comes from the request; `person` is for scenarios. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { STATES, toTown } from './geography.ts'
+import { STATES, toTown } from './place.ts'
 
 // The known number of areas in each state, so that a list cannot lose or gain one unnoticed.
 const COUNTS = {

@@ -5,9 +5,9 @@ import { BvnRecord } from '../../contract/bvn.ts'
 import { NinRecord } from '../../contract/nin.ts'
 import { toPhoneCore } from '../../contract/phone.ts'
 import { toBvnRecord } from './bvn-record.ts'
-import { STATES } from './geography.ts'
 import { toNinRecord } from './nin-record.ts'
 import { ACCOUNT_LEVELS } from './occupations.ts'
+import { STATES } from './place.ts'
 import { drawPortrait } from './portrait.ts'
 
 const ajv = new Ajv({ strict: false })

@@ -1,4 +1,6 @@
-import { pickDate, toDate } from './calendar.ts'
+import { type Day, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../../contract/date.ts'
+import { toLocalPhone } from '../../contract/phone.ts'
+import { DAY_MS } from '../../contract/time.ts'
 import {
   type Gender,
   type MaritalStatus,
@@ -59,3 +61,47 @@ function toPlaces(nin: string) {
   const home = residenceStatus === 'birth' ? birthplace : pickPlace(seed)
   return { origin, birthplace, residenceStatus, home, address: pickAddress(seed, home) }
 }
+
+/** A calendar date, kept as midnight UTC so that no time zone can move it. */
+export function toDate(year: number, month: number, day: number): Date {
+  return new Date(Date.UTC(year, month - 1, day))
+}
+
+/** A day from the first to the last, both included. Counting in days makes only dates that exist. */
+export const pickDate = (seed: Seed, first: Date, last: Date) =>
+  new Date(first.getTime() + seed.between(0, (last.getTime() - first.getTime()) / DAY_MS) * DAY_MS)
+
+export const addYears = (date: Date, years: number) =>
+  toDate(date.getUTCFullYear() + years, date.getUTCMonth() + 1, date.getUTCDate())
+
+export const addDays = (date: Date, days: number) => new Date(date.getTime() + days * DAY_MS)
+
+const toDay = (date: Date): Day => ({
+  year: date.getUTCFullYear(),
+  month: date.getUTCMonth() + 1,
+  day: date.getUTCDate(),
+})
+
+/** 05-01-1990 */
+export const toNumericDate = (date: Date) => toNumericDay(toDay(date))
+
+/** 05-Jan-1990 */
+export const toHyphenatedDate = (date: Date) => toHyphenatedDay(toDay(date))
+
+/** Jan 5, 1990 */
+export const toShortDate = (date: Date) => toShortDay(toDay(date))
+
+/** January 5, 1990 */
+export const toLongDate = (date: Date) => toLongDay(toDay(date))
+
+/** The phone that never matches, so that a client can test a mismatch. */
+const MISMATCH_PHONE = '8000000000'
+
+const PREFIXES = ['803', '805', '806', '813', '816', '703', '706', '901', '903', '912'] as const
+
+/** The run of zeros shows that the phone is made up; no prefix is the 800 of the mismatch phone. */
+export const pickPhone = (seed: Seed) => toLocalPhone(`${seed.pick(PREFIXES)}000${seed.digits(4)}`)
+
+/** Every record has the requested phone, except the mismatch phone. */
+export const toPhoneOnRecord = (kind: 'nin' | 'bvn', number: string, phoneCore: string) =>
+  phoneCore === MISMATCH_PHONE ? pickPhone(new Seed(kind, number, 'phone')) : toLocalPhone(phoneCore)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { pickDate, toDate, toHyphenatedDate, toLongDate, toNumericDate, toShortDate } from './calendar.ts'
+import { pickDate, toDate, toHyphenatedDate, toLongDate, toNumericDate, toShortDate } from './person.ts'
 import { Seed } from './seed.ts'
 
 const draw = (kind: string, number: string, part: string) => {

@@ -3,7 +3,7 @@ import { type Static, Type } from '../../contract/schema.ts'
 import { findInternet, findTv, toDuration, toPrice, withoutDuplicates, withProducts } from '../price-list.ts'
 import { type Call, type CreateSource, SourceError, type SourceFailure } from '../source.ts'
 import type { SourceProblem } from '../source-problem.ts'
-import { toStatusError } from '../status.ts'
+import { statusError } from '../status.ts'
 import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
@@ -33,7 +33,7 @@ export const create: CreateSource<typeof settings> = ({ apiKey, publicKey }, { s
   const fetchVariations = async (serviceID: string, call: Call): Promise<Variation[] | undefined> => {
     const request = { method: 'GET', path: '/service-variations', query: { serviceID }, headers } as const
     const { status, body } = await send(request, call)
-    if (status !== 200) throw toStatusError(NAME, status)
+    if (status !== 200) throw statusError(NAME, status)
     const { code, response_description, content } = readEnvelope(body)
     if (response_description !== DONE) {
       const number = String(code ?? response_description)

@@ -5,7 +5,7 @@ import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, toNumber, toText } from '../record.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'
-import { isTemporary, toErrorText, toStatusError } from '../status.ts'
+import { isTemporary, statusError, toErrorText } from '../status.ts'
 import { createReader, objectWith, optionalFields, refuseContradiction } from '../wire.ts'
 import type { settings } from './settings.ts'
 
@@ -26,10 +26,10 @@ export const create: CreateSource<typeof settings> = (
     const { status, body } = await send({ method: 'POST', path, headers, body: input }, call)
     const isError = status === 404 || status === 400 || (status === 200 && isErrorWithoutData(body))
     if (isError && saysNoSuchPerson(toErrorText(body))) return undefined
-    if (status !== 200) throw toStatusError(name, status, body)
+    if (status !== 200) throw statusError(name, status, body)
     // An error may come with 200.
     const code = toCode(body)
-    if (code !== 200) throw toStatusError(name, code, body)
+    if (code !== 200) throw statusError(name, code, body)
     refuseContradiction(name, saysFailed(body))
     return body
   }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
-import { PENDING_NUMBERS, SLOW_NUMBER } from '../../sources/sandbox/scenarios.ts'
+import { PENDING_NUMBERS, SLOW_NUMBER } from '../../sources/sandbox/index.ts'
 import { DEADLINE_MS } from '../ask.ts'
 import type { IdType } from '../id-type.ts'
 import type { VerificationResponse } from '../replay.ts'
