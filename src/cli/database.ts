@@ -7,7 +7,7 @@ import { toDatabaseText } from '../context/database-text.ts'
 import { SQLITE_FILE } from '../database/open-database.ts'
 import { hasDatabase } from '../database/sqlite-user-error.ts'
 import { UserError } from '../errors.ts'
-import { toListenerUrl } from '../http/listener-url.ts'
+import { toListenerUrl } from '../http/address.ts'
 import { nodeHttp } from '../http/node-http.ts'
 import { confirm, isInteractive } from './prompt.ts'
 

@@ -67,3 +67,33 @@ const toList = (header: string | string[] | undefined) =>
 
 /** A dual-stack socket reports IPv4 addresses as `::ffff:…`. */
 const toPlain = (address: string) => address.replace(/^::ffff:(?=\d+\.)/, '')
+
+/** A name or an address, and a port. No other Host header is repeated in a response. */
+const HOST =
+  /^(?=.{1,255}$)(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
+
+type ToOrigin = (exchange: Exchange) => string | undefined
+
+/**
+ * The address of this server for its callers: TABBAT_PUBLIC_URL, else the one that this caller used, which is right behind
+ * a port mapping as well. https only with TABBAT_TLS_CERT, or where a trusted proxy says so. Undefined when the Host header is not a plain host.
+ */
+export function createToOrigin(config: Pick<HttpSettings, 'publicUrl' | 'trustProxy' | 'tlsCert'>): ToOrigin {
+  const { publicUrl } = config
+  if (publicUrl !== undefined) return () => publicUrl
+  const { hostOf, isSecure } = createAddresses(config)
+  return (exchange) => {
+    const host = hostOf(exchange)
+    return HOST.test(host) ? `${isSecure(exchange) ? 'https' : 'http'}://${host}` : undefined
+  }
+}
+
+/** The address of a listener for a client on this machine. */
+export function toListenerUrl(
+  { tlsCert }: Pick<HttpSettings, 'tlsCert'>,
+  listener: { readonly host: string; readonly port: number },
+): string {
+  const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[listener.host] ?? listener.host
+  const scheme = tlsCert === undefined ? 'http' : 'https'
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${listener.port}`
+}

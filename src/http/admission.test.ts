@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
 import { type Admission, createAdmission } from './admission.ts'
-import type { Connection } from './connection.ts'
-import { createPausedConnections, type Pausable } from './paused-connections.ts'
+import type { Connection } from './connections.ts'
+import { createPausedConnections, type Pausable } from './overload.ts'
 
 const opened: Admission[] = []
 afterEach(() => {

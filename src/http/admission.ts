@@ -1,13 +1,11 @@
 import { AppError, ERRORS, toErrorBody } from '../errors.ts'
 import type { Place } from '../verification/verification-request.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from './connections.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { createInFlight, type InFlightLimits } from './in-flight.ts'
-import { createOverload } from './overload.ts'
-import type { Pausable } from './paused-connections.ts'
+import { createOverload, type Pausable } from './overload.ts'
 import type { HttpSettings } from './settings.ts'
 import type { StoreBudget } from './store-budget.ts'
-import { createWaiting } from './waiting.ts'
 
 /** Bounds the requests in flight. For requests above the limit, see overload.ts. */
 export type Admission = {
@@ -163,4 +161,35 @@ function toRefusal(exchange: Exchange): Reply {
   exchange.outcome = 'overloaded'
   const body = JSON.stringify(toErrorBody(OVERLOADED, exchange.id))
   return { status: ERRORS.overloaded.status, headers: HEADERS, body }
+}
+
+/** The requests that may wait for someone else: a vendor, the answer of a pending verification, the rest of a body. */
+type Waiting = {
+  /** False when too many wait. */
+  readonly reserve: (keyId: string) => boolean
+  readonly release: (keyId: string) => void
+}
+
+/**
+ * A key may have as many as are free: one key alone has half of all, two a third each. So some are free for another key, however
+ * many keys wait.
+ */
+export function createWaiting(max: number): Waiting {
+  const byKey = new Map<string, number>()
+  let total = 0
+  return {
+    reserve: (keyId) => {
+      const count = byKey.get(keyId) ?? 0
+      if (count >= max - total) return false
+      byKey.set(keyId, count + 1)
+      total += 1
+      return true
+    },
+    release: (keyId) => {
+      const count = (byKey.get(keyId) ?? 1) - 1
+      if (count > 0) byKey.set(keyId, count)
+      else byKey.delete(keyId)
+      total -= 1
+    },
+  }
 }

@@ -1,17 +1,13 @@
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
-import { AppError } from '../errors.ts'
+import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import { hasBody } from './body.ts'
-import { createBrokenRequestHandlers } from './broken-requests.ts'
-import type { ConnectionLimits } from './connection.ts'
-import { type Connections, watchConnections } from './connections.ts'
-import { Exchange, type Reply } from './exchange.ts'
-import type { Hooks } from './hooks.ts'
-import { requireHost } from './host.ts'
+import { type Connection, type ConnectionLimits, type Connections, watchConnections } from './connections.ts'
+import { Exchange, type Reply, toRequestId } from './exchange.ts'
 import { nodeHttp } from './node-http.ts'
 import { createRouter, type Route } from './router.ts'
-import { createSender } from './send.ts'
+import { closeAfterResponse, createSender, type SendHooks, toHeadText } from './send.ts'
 import { createTlsListener, HSTS, type TlsOptions } from './tls-listener.ts'
 
 /** A listener with our limits, request ids and errors. The hooks do the logging. */
@@ -32,13 +28,27 @@ export type App = {
   readonly close: () => Promise<void>
 }
 
+/** What a listener does with every request besides routing it. */
+type Hooks = SendHooks & {
+  /** Runs first. What it throws becomes the response. */
+  readonly onRequest?: (exchange: Exchange) => void
+  /** Runs with the first bytes of a request, before they are parsed. */
+  readonly onRead?: (connection: Connection, bytes: Buffer) => void
+  /** Runs when the route is known, before the body is read. */
+  readonly authorize?: (exchange: Exchange, route: Route) => undefined | Promise<void>
+  /** Runs when the response is sent, or the caller has closed the connection. */
+  readonly onClose?: (exchange: Exchange) => void
+  /** Runs when bytes that never became a request were answered with this error. */
+  readonly onBrokenRequest?: (requestId: string, code: ErrorCode) => void
+}
+
 const LIMITS = {
   requestTimeout: 15_000,
   headersTimeout: 10_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1000,
   maxHeaderSize: 8192,
-  // Node.js would answer in a shape of its own: see host.ts.
+  // Node.js would answer in a shape of its own: see `requireHost`.
   requireHostHeader: false,
   // A request without a body has no stream to be read to its end.
   optimizeEmptyRequests: true,
@@ -136,4 +146,72 @@ async function close(listener: NetServer, server: Server): Promise<void> {
   if (server !== listener) server.close()
   server.closeIdleConnections()
   await closed
+}
+
+/** RFC 9112, section 3.2: HTTP/1.1 needs a Host header, and no request may have two. Node.js shows the first of several. */
+function requireHost({ httpVersion, rawHeaders }: IncomingMessage): void {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  if (hosts === 1 || (hosts === 0 && httpVersion < '1.1')) return
+  throw new AppError('malformed_request', { headers: { connection: 'close' } })
+}
+
+const CODE_OF_SOCKET_ERROR: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/** Responses in our shape to what Node.js does not pass on as a request. */
+function createBrokenRequestHandlers(
+  find: (socket: Socket) => Connection | undefined,
+  onBrokenRequest: Hooks['onBrokenRequest'] = () => {},
+  everyHeader: readonly string[] = [],
+) {
+  const everyLine = toHeadText(everyHeader)
+  const refuse = (socket: Socket, code: ErrorCode, headers = '') => {
+    const connection = find(socket)
+    const requestId = toRequestId(undefined)
+    respondLast(socket, connection, toResponse(code, requestId, everyLine + headers))
+    // A request whose body is still arriving has an access log line of its own.
+    if (!connection || !isArriving(connection)) onBrokenRequest(requestId, code)
+  }
+  return {
+    /** Bytes that cannot be parsed as HTTP, or that arrive too slowly. */
+    onBrokenRequest: (error: Error & { code?: string }, socket: Socket): void => {
+      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && wasHeld(find(socket))) return
+      if (socket.destroyed || error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+      else refuse(socket, CODE_OF_SOCKET_ERROR[error.code ?? ''] ?? 'malformed_request')
+    },
+    /** This is no proxy. What follows a CONNECT is not HTTP, so the connection ends with the response. */
+    onConnect: (socket: Socket, methods: readonly string[]): void =>
+      refuse(socket, 'method_not_allowed', `Allow: ${methods.join(', ')}\r\n`),
+  }
+}
+
+/** The requests before it are answered first: responses go out in the order of the requests. */
+function respondLast(socket: Socket, connection: Connection | undefined, bytes: string): void {
+  if (!connection || connection.pending <= (isArriving(connection) ? 1 : 0)) {
+    closeAfterResponse(socket, bytes)
+    return
+  }
+  socket.removeAllListeners('data')
+  connection.whenIdle = () => closeAfterResponse(socket, bytes)
+}
+
+const isArriving = ({ latest }: Connection) => latest !== undefined && !latest.complete
+
+/** The limit of Node.js also counts the time during which we did not read the body. That of connections.ts still applies. */
+const wasHeld = (connection: Connection | undefined) =>
+  connection?.held !== undefined && isArriving(connection) && connection.held === connection.latest
+
+function toResponse(code: ErrorCode, requestId: string, headers: string): string {
+  const { status } = ERRORS[code]
+  const body = JSON.stringify(toErrorBody(new AppError(code), requestId))
+  return (
+    `HTTP/1.1 ${status} ${nodeHttp.STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${headers}` +
+    `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${body}`
+  )
 }

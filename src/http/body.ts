@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -28,7 +29,7 @@ function requireReadable({ headers }: IncomingMessage, limit: number): void {
   if (!isJson(headers['content-type'])) throw new AppError('unsupported_media_type')
   if (!isIdentity(headers['content-encoding']))
     throw new AppError('unsupported_media_type', { headers: { 'accept-encoding': 'identity' } })
-  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge()
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLargeError()
 }
 
 export const hasBody = ({ headers }: IncomingMessage) =>
@@ -64,7 +65,7 @@ function readBytes(
   }
   message.on('data', (chunk: Buffer) => {
     size += chunk.length
-    if (size > limit) fail(tooLarge())
+    if (size > limit) fail(tooLargeError())
     else chunks.push(chunk)
   })
   message.on('end', () => {
@@ -77,15 +78,15 @@ function readBytes(
     }
   })
   // Emitted by connections.ts when the body is too slow.
-  message.on('timeout', () => fail(tooSlow()))
+  message.on('timeout', () => fail(tooSlowError()))
   message.on('error', onAbort)
   message.on('close', onAbort)
 }
 
 /** The rest of the body is not read, so the connection cannot be used again. */
-const tooLarge = () => new AppError('body_too_large', { headers: { connection: 'close' } })
+const tooLargeError = () => new AppError('body_too_large', { headers: { connection: 'close' } })
 
-export const tooSlow = () => new AppError('request_timeout', { headers: { connection: 'close' } })
+const tooSlowError = () => new AppError('request_timeout', { headers: { connection: 'close' } })
 
 /** Undefined for no bytes. The cause of a failure is left out: the parser's message quotes the body. */
 function parseJson(bytes: Buffer): unknown {
@@ -97,3 +98,73 @@ function parseJson(bytes: Buffer): unknown {
 }
 
 const hasByteOrderMark = (bytes: Buffer) => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+
+/** Bytes that are received ahead of their use: the time limit of a body must not run while earlier rows are written. */
+const MAX_AHEAD = 16 * 1024 * 1024
+/** What a piece takes beside its bytes. A caller may send pieces of one byte. */
+const PIECE_BYTES = 128
+/** Pieces are joined and split to about this: thousands of very short rows, which take some milliseconds. */
+const JOINED_BYTES = 16 * 1024
+
+/** The body of a request piece by piece. Throws if it does not arrive whole. */
+export async function* readBodyPieces(exchange: Exchange): AsyncGenerator<Buffer> {
+  const { raw } = exchange
+  if (!hasBody(raw)) return
+  let pieces: Buffer[] = []
+  let ahead = 0
+  let end: 'whole' | AppError | undefined
+  let wake = () => {}
+  const onEnd = (how: 'whole' | AppError) => {
+    end ??= how
+    wake()
+  }
+  const listeners = {
+    data: (piece: Buffer) => {
+      pieces.push(piece)
+      ahead += piece.length + PIECE_BYTES
+      if (ahead >= MAX_AHEAD) raw.pause()
+      wake()
+    },
+    end: () => onEnd('whole'),
+    // Emitted by connections.ts when the body is too slow.
+    timeout: () => onEnd(tooSlowError()),
+    error: () => onEnd(new AppError('malformed_request')),
+    close: () => onEnd(new AppError('malformed_request')),
+  }
+  for (const [name, listener] of Object.entries(listeners)) raw.on(name, listener)
+  if (exchange.awaitsContinue) exchange.sendContinue()
+  try {
+    for (;;) {
+      if (pieces.length > 0) {
+        const received = pieces
+        pieces = []
+        ahead = 0
+        yield* joinInTurns(received)
+      } else if (end === 'whole') return
+      else if (end) throw end
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve
+          raw.resume()
+        })
+    }
+  } finally {
+    for (const [name, listener] of Object.entries(listeners)) raw.off(name, listener)
+  }
+}
+
+/**
+ * Pieces of a few bytes each would cost more than their rows. After each there is a turn of the event loop for other requests:
+ * a body may consist of very many rows, or of empty lines.
+ */
+async function* joinInTurns(pieces: readonly Buffer[]): AsyncGenerator<Buffer> {
+  for (let [start, end] = [0, 0]; start < pieces.length; start = end) {
+    let length = 0
+    while (end < pieces.length && length < JOINED_BYTES) length += (pieces[end++] as Buffer).length
+    const joined = end - start === 1 ? (pieces[start] as Buffer) : Buffer.concat(pieces.slice(start, end))
+    for (let at = 0; at < length; at += JOINED_BYTES) {
+      yield joined.subarray(at, at + JOINED_BYTES)
+      await nextTurn()
+    }
+  }
+}

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createIsProxy } from './address.ts'
-import type { ConnectionLimits } from './connection.ts'
+import type { ConnectionLimits } from './connections.ts'
 import type { HttpSettings } from './settings.ts'
 
 /** The share of the free file descriptors that a listener may use. The rest is for the database, vendors and files. */

@@ -1,9 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { runningNow } from '../telemetry/running-clock.ts'
-import { type Connection, type ConnectionLimits, isResponseDue } from './connection.ts'
-import { readInTurns } from './read-in-turns.ts'
-import { createUnauthenticatedConnections } from './unauthenticated-connections.ts'
+import { type Reading, readInTurns } from './read-in-turns.ts'
 
 /** The open connections of a listener: which are in use, and which may be closed for new ones. */
 export type Connections = {
@@ -235,4 +233,85 @@ function isTooSlow({ socket, slow }: Connection, waitedMs: number): boolean {
 /** The reader of the body answers 408. A body without a reader ends with its connection. */
 function cutOff({ latest, socket }: Connection): void {
   if (!latest?.emit('timeout')) socket.destroy()
+}
+
+export type Connection = {
+  readonly socket: Socket
+  readonly openedAt: number
+  /** Requests that were read and whose responses are not sent yet. */
+  pending: number
+  /** The request that was read last. */
+  latest: IncomingMessage | undefined
+  /** A request whose body was incomplete at a check: when that was first seen, and how much was read by then. */
+  slow: { readonly message: IncomingMessage; readonly since: number; readonly bytes: number } | undefined
+  /** A request whose body was not read any further at a check: its time limit is that of `slow`, which begins anew then. */
+  held: IncomingMessage | undefined
+  /** Bytes that the caller had not taken at a check: when that was first seen, and how many it had taken by then. */
+  unread: { readonly since: number; readonly taken: number } | undefined
+  /** The bytes that were read when it became idle. More: a part of a request has arrived. */
+  readWhenIdle: number
+  reading: Reading | undefined
+  /** See overload.ts. */
+  isPaused: boolean
+  /** It was paused and is read again: its next request is not held. */
+  hasTurn: boolean
+  /** Who was authenticated on it last, and by which header. */
+  caller: ConnectionCaller | undefined
+  /** A valid key was presented on it: it is the last to be closed for lack of room. */
+  isAuthenticated: boolean
+  readonly markAuthenticated: (caller: ConnectionCaller) => void
+  /** A slot in the queue of overload.ts is held for its next request. */
+  hasReservation: boolean
+  /** The account of the console whose requests arrive on it. Set inside this process, never by a request. */
+  account: string | undefined
+  /** Called once when all responses are sent. */
+  whenIdle: (() => void) | undefined
+}
+
+type ConnectionCaller = { readonly lineage: string; readonly authorization: string }
+
+/** The caller has read all that was sent, and waits for a response. */
+const isResponseDue = ({ pending, socket }: Connection) => pending > 0 && socket.writableLength === 0
+
+export type ConnectionLimits = {
+  readonly max: number
+  /** Connections of one address on which no valid key was presented. */
+  readonly unauthenticatedPerAddress: number
+  /** A proxy opens the connections of many callers. */
+  readonly isProxy: (address: string) => boolean
+  /** A connection without traffic for so long is closed, unless its response is still being made. */
+  readonly stalledMs: number
+}
+
+/** A connection has so long to present its key before it may be closed for another one of its address. */
+const GRACE_MS = 3000
+
+/**
+ * The connections on which no valid key was presented, by address. Above the limit, the oldest is closed
+ * that is idle or does not read its responses.
+ */
+function createUnauthenticatedConnections(limits: ConnectionLimits, close: (connection: Connection) => void) {
+  const byAddress = new Map<string, Set<Connection>>()
+  const closeOldest = (connections: ReadonlySet<Connection>) => {
+    const before = performance.now() - GRACE_MS
+    for (const connection of connections) {
+      if (connection.openedAt > before) return
+      if (isResponseDue(connection)) continue
+      close(connection)
+      return
+    }
+  }
+  return {
+    add: (connection: Connection, address: string): void => {
+      if (limits.isProxy(address)) return
+      const connections = byAddress.get(address) ?? new Set()
+      byAddress.set(address, connections.add(connection))
+      if (connections.size > limits.unauthenticatedPerAddress) closeOldest(connections)
+    },
+    remove: (connection: Connection, address: string): void => {
+      const connections = byAddress.get(address)
+      connections?.delete(connection)
+      if (connections?.size === 0) byAddress.delete(address)
+    },
+  }
 }

@@ -1,17 +1,17 @@
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { UnusableKey } from '../keys/authenticate.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
 import type { Place } from '../verification/verification-request.ts'
-import type { Connection } from './connection.ts'
-import { toRequestId } from './request-id.ts'
+import type { Connection } from './connections.ts'
 import type { StoreBudget } from './store-budget.ts'
 
 /** A response. Headers are names and values in turn, lower-case. */
 export type Reply = {
   readonly status: number
   readonly headers: readonly string[]
-  /** The headers as text: see prepared-head.ts. Only for a 200. */
+  /** The headers as text: see send.ts. Only for a 200. */
   readonly headText?: string
   /** All at once, or piece by piece. */
   readonly body: Buffer | string | AsyncIterable<string>
@@ -38,7 +38,7 @@ export class Exchange {
   caller: Caller | undefined = undefined
   /** The key of a 401, if its secret was right. */
   unusableKey: UnusableKey | undefined = undefined
-  /** Set by traced-guard.ts, if requests are traced. */
+  /** Set by guard.ts, if requests are traced. */
   trace: RequestTrace | undefined = undefined
   /** The error code of the response, or `ok`. */
   outcome = 'ok'
@@ -116,3 +116,36 @@ export const toTextReply = (type: string, body: Buffer | string, headers: readon
   headers: ['content-type', type, ...headers],
   body,
 })
+
+const SAFE = /^[A-Za-z0-9._-]{8,64}$/
+
+/** Random, once for each process. A counter makes each id unique, for a tenth of the cost of a random one. */
+const PREFIX = `req_${drawPrefix()}`
+/** The last digits of the counter, written out once. */
+const TAILS = Array.from({ length: 4096 }, (_, tail) => toHex(tail, 3))
+let block = randomBytes(3).readUIntBE(0, 3)
+let blockPrefix = ''
+let tail = TAILS.length
+
+/** The caller's own id if it is safe to repeat, else a new one. */
+export function toRequestId(header: string | string[] | undefined): string {
+  if (typeof header === 'string' && SAFE.test(header)) return header
+  if (tail === TAILS.length) {
+    block += 1
+    blockPrefix = PREFIX + toHex(block, 7)
+    tail = 0
+  }
+  const id = `${blockPrefix}${TAILS[tail]}`
+  tail += 1
+  return id
+}
+
+/** With two letters at least: an id of digits alone may be a number of a person, and is not written down; see logged-id.ts. */
+function drawPrefix(): string {
+  const drawn = randomBytes(11).toString('hex')
+  return /[a-f].*[a-f]/.test(drawn) ? drawn : drawPrefix()
+}
+
+function toHex(count: number, digits: number): string {
+  return count.toString(16).padStart(digits, '0')
+}

@@ -1,15 +1,17 @@
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import type { NeededScope, Scope } from '../contract/scope.ts'
 import { AppError } from '../errors.ts'
 import type { Authenticate } from '../keys/authenticate.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { Allowance, RateLimit } from '../keys/rate-limit.ts'
+import { endAfter, type Tracing } from '../telemetry/tracing.ts'
 import { createAddresses } from './address.ts'
-import { toClientFingerprint } from './client-certificate.ts'
 import type { Exchange } from './exchange.ts'
 import type { HttpSettings } from './settings.ts'
 
 /** Authenticates and authorizes a request, before its body is read. `route` is the declared path. */
-export type Guard = (exchange: Exchange, scope: NeededScope, route: string) => undefined | Promise<void>
+type Guard = (exchange: Exchange, scope: NeededScope, route: string) => undefined | Promise<void>
 
 type GuardDeps = {
   readonly authenticate: Authenticate
@@ -61,3 +63,45 @@ export function createGuard({ authenticate, rateLimit, config }: GuardDeps): Gua
 
 const hasScope = ({ scopes }: Caller, needed: NeededScope) =>
   typeof needed === 'string' ? scopes.has(needed) : needed.some((scope: Scope) => scopes.has(scope))
+
+/**
+ * Starts the trace of a request, and its first step. Without tracing the guard is used as it is, so that nothing is paid for.
+ * Requests without a guard (health, pictures, unknown paths) are not traced.
+ */
+export const withTracing =
+  (guard: Guard, tracing: Tracing): Guard =>
+  (exchange, scope, route) => {
+    const { raw, headers, operation, startedAt } = exchange
+    const { traceparent } = headers as { traceparent?: string }
+    const trace = tracing.start({ method: raw.method ?? '', route, operation, traceparent, startedAt })
+    exchange.trace = trace
+    const span = trace.startStep('guard')
+    if (!span) return guard(exchange, scope, route)
+    let pending: Promise<void> | undefined
+    try {
+      pending = guard(exchange, scope, route)
+    } finally {
+      if (!pending) span.end()
+    }
+    return pending && endAfter(span, pending)
+  }
+
+/** Reading a certificate costs more than a route, and it cannot change during a connection. */
+const known = new WeakMap<TLSSocket, string>()
+
+/**
+ * The certificate whose private key the caller has proved to hold, as sha256:<hex>; empty without one. It is not checked
+ * against an authority or its end: the key names the very certificate.
+ */
+function toClientFingerprint(socket: Socket): string {
+  if (!isTls(socket)) return ''
+  const before = known.get(socket)
+  if (before !== undefined) return before
+  const fingerprint = socket.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '').toLowerCase()
+  const text = fingerprint === undefined ? '' : `sha256:${fingerprint}`
+  known.set(socket, text)
+  return text
+}
+
+/** Without `instanceof`, for which a server without TLS would load 6 MB. */
+const isTls = (socket: Socket): socket is TLSSocket => 'encrypted' in socket

@@ -1,7 +1,6 @@
-import { createAdmissionQueue } from './admission-queue.ts'
+import type { Socket } from 'node:net'
 import type { InFlight } from './in-flight.ts'
-import { createPausedConnections, type Pausable } from './paused-connections.ts'
-import { createRefusalBudget } from './refusal-budget.ts'
+import type { Reading } from './read-in-turns.ts'
 
 /**
  * What happens above the in-flight limit. A request waits in a short queue, or is refused at once when the queue is full.
@@ -96,5 +95,168 @@ export function createOverload(inFlight: InFlight): Overload {
       paused.resumeOlder(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
     },
     close: () => clearInterval(ticking),
+  }
+}
+
+/** A connection whose request was refused is not read for a while: its caller may retry at once. */
+export type Pausable = {
+  readonly socket: Pick<Socket, 'pause' | 'resume' | 'destroyed'>
+  isPaused: boolean
+  hasTurn: boolean
+  readonly reading: Reading | undefined
+  /** Holds a slot in the queue for its next request. */
+  hasReservation: boolean
+}
+
+/** The paused connections. Each key has its own queue, and keys take turns. */
+type PausedConnections = {
+  readonly size: () => number
+  readonly has: (keyId: string) => boolean
+  readonly add: (keyId: string, connection: Pausable, now: number) => void
+  /** Reads the next connection again, and returns it. */
+  readonly resumeNext: () => Pausable | undefined
+  /** Reads connections again that were paused before that time, `max` at most. Keys take turns. */
+  readonly resumeOlder: (before: number, max: number) => void
+}
+
+export function createPausedConnections(): PausedConnections {
+  /** The key that had its turn last comes last. Each queue holds the time of each pause, the oldest first. */
+  const queues = new Map<string, Map<Pausable, number>>()
+  let size = 0
+
+  const resume = (keyId: string, queue: Map<Pausable, number>, connection: Pausable) => {
+    queue.delete(connection)
+    size -= 1
+    queues.delete(keyId)
+    if (queue.size > 0) queues.set(keyId, queue)
+    connection.isPaused = false
+    connection.hasTurn = true
+    if (connection.reading?.isHeld()) connection.reading.goOn()
+    else connection.socket.resume()
+  }
+  return {
+    size: () => size,
+    has: (keyId) => size > 0 && queues.has(keyId),
+    add: (keyId, connection, now) => {
+      const queue = queues.get(keyId) ?? new Map<Pausable, number>()
+      if (queue.has(connection)) return
+      connection.isPaused = true
+      connection.socket.pause()
+      queues.set(keyId, queue.set(connection, now))
+      size += 1
+    },
+    resumeNext: () => {
+      for (const [keyId, queue] of queues)
+        for (const connection of queue.keys()) {
+          resume(keyId, queue, connection)
+          if (!connection.socket.destroyed) return connection
+          break
+        }
+      return undefined
+    },
+    resumeOlder: (before, max) => {
+      for (let left = max, found = true; left > 0 && found; ) {
+        found = false
+        for (const [keyId, queue] of [...queues]) {
+          const [oldest] = queue
+          if (!oldest || oldest[1] >= before || left === 0) continue
+          resume(keyId, queue, oldest[0])
+          found = true
+          left -= 1
+        }
+      }
+    },
+  }
+}
+
+/** A request that waits to be admitted. */
+type QueuedRequest = {
+  readonly keyId: string
+  /** Refused after that time. */
+  readonly until: number
+  readonly connection: Pausable | undefined
+  /** True: it may begin. False: it is refused. */
+  readonly settle: (admitted: boolean) => void
+}
+
+/** A few ticks may pass before the event loop reads a resumed connection. */
+const MAX_RESERVED_TICKS = 3
+
+/** A short queue: each call looks through it from its beginning. Connections that were just resumed reserve slots in it. */
+function createAdmissionQueue() {
+  const queue: QueuedRequest[] = []
+  /** In the order in which they were made, with the tick. */
+  const reservations = new Map<Pausable, number>()
+  let ticks = 0
+  const useReservation = (connection: Pausable | undefined): boolean => {
+    if (!connection?.hasReservation) return false
+    connection.hasReservation = false
+    return reservations.delete(connection)
+  }
+  return {
+    /** Requests and reservations. */
+    size: () => queue.length + reservations.size,
+    add: (request: QueuedRequest) => void queue.push(request),
+    /** Admits every request for which `acquire` succeeds. Requests of closed connections are dropped. */
+    admit: (acquire: (keyId: string) => boolean) => {
+      for (let index = 0; index < queue.length; ) {
+        const { keyId, connection, settle } = queue[index] as QueuedRequest
+        const isClosed = connection?.socket.destroyed === true
+        if (isClosed || acquire(keyId)) {
+          queue.splice(index, 1)
+          settle(!isClosed)
+        } else index += 1
+      }
+    },
+    refuseLate: (now: number) => {
+      for (const late of queue.filter(({ until }) => until < now)) {
+        queue.splice(queue.indexOf(late), 1)
+        late.settle(false)
+      }
+    },
+    /** For the next request of a connection. */
+    reserve: (connection: Pausable | undefined) => {
+      if (!connection) return
+      connection.hasReservation = true
+      reservations.set(connection, ticks)
+    },
+    /** Whether the connection had a reservation, which is used up then. */
+    useReservation,
+    /** To be called once a tick. Drops the reservations of callers that did not send a request in time. */
+    dropLateReservations: () => {
+      ticks += 1
+      for (const [connection, since] of reservations) {
+        if (ticks - since < MAX_RESERVED_TICKS) return
+        useReservation(connection)
+      }
+    },
+  }
+}
+
+/** Refusals in a tick where the event loop is idle, and how many refusals cost as much as one response. */
+const MAX_REFUSALS = 100
+const REFUSALS_PER_RESPONSE = 5
+/** Responses come in bursts, so the mean of the last ticks counts. */
+const MEAN_TICKS = 8
+
+/**
+ * How many requests may be refused in the time that the responses leave. It is large when the requests in flight wait for a
+ * slow source, and zero when the processor is busy with responses.
+ */
+function createRefusalBudget() {
+  let loop = performance.eventLoopUtilization()
+  let meanResponses = 0
+  return {
+    restart: () => {
+      loop = performance.eventLoopUtilization()
+    },
+    /** `responses` is their count since the last call. */
+    read: (responses: number) => {
+      const before = loop
+      loop = performance.eventLoopUtilization()
+      const { utilization } = performance.eventLoopUtilization(loop, before)
+      meanResponses += (responses - meanResponses) / MEAN_TICKS
+      return MAX_REFUSALS * (1 - utilization) - REFUSALS_PER_RESPONSE * meanResponses
+    },
   }
 }

@@ -1,7 +1,10 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { hasBody } from './body.ts'
 import type { Exchange, Reply } from './exchange.ts'
-import type { Hooks } from './hooks.ts'
-import { sendPrepared, sendWhole } from './send-whole.ts'
-import { createStreams } from './streams.ts'
+import { nodeHttp } from './node-http.ts'
 
 /** Sends responses, whole or piece by piece. */
 type Sender = {
@@ -10,7 +13,17 @@ type Sender = {
   readonly cutStreams: () => void
 }
 
-export function createSender({ toErrorReply, onWorkDone, isStopping }: Hooks): Sender {
+/** What a listener does with every response. */
+export type SendHooks = {
+  /** The only place where a failure becomes a response. */
+  readonly toErrorReply: (exchange: Exchange, thrown: unknown) => Reply
+  /** Runs when the work is done, before the response is sent. */
+  readonly onWorkDone?: (exchange: Exchange) => void
+  /** Whether the server stops. Connections are closed after their last response then. */
+  readonly isStopping: () => boolean
+}
+
+export function createSender({ toErrorReply, onWorkDone, isStopping }: SendHooks): Sender {
   const streams = createStreams(toErrorReply, isStopping)
   const writeReply = (exchange: Exchange, reply: Reply) => {
     if (reply.headText !== undefined && !isStopping() && sendPrepared(exchange, reply.headText, reply)) return
@@ -42,4 +55,147 @@ export function createSender({ toErrorReply, onWorkDone, isStopping }: Hooks): S
     },
     cutStreams: streams.cut,
   }
+}
+
+/** Sends a response that is complete, and handles the unread rest of the request. `isStopping`: connections end. */
+function sendWhole(
+  exchange: Exchange,
+  status: number,
+  head: string[],
+  body: Buffer | string,
+  isStopping: boolean,
+): void {
+  const { raw, response, connection } = exchange
+  const isUnread = !raw.complete && hasBody(raw)
+  const isLast =
+    (isStopping && exchange.isLatest) || (isUnread && (exchange.awaitsContinue || isTooMuch(raw, status)))
+  if (status !== 304 && status !== 204) head.push('content-length', String(Buffer.byteLength(body)))
+  if (isLast && !head.includes('connection')) head.push('connection', 'close')
+  response.writeHead(status, head)
+  if (isUnread && connection) handleUnread(raw, isLast || head.includes('connection'))
+  response.end(raw.method === 'HEAD' ? undefined : body)
+}
+
+/** Sends a 200 with prepared headers. False: nothing was sent, use `sendWhole`. */
+function sendPrepared(exchange: Exchange, headText: string, { body, length: known }: Reply): boolean {
+  const { raw, response } = exchange
+  const isWhole = typeof body === 'string' || Buffer.isBuffer(body)
+  if (!isWhole || raw.method === 'HEAD' || (!raw.complete && hasBody(raw))) return false
+  const length = known ?? Buffer.byteLength(body)
+  if (!sendPreparedHead(exchange, headText, length)) return false
+  // As many bytes as characters: ASCII, for which Latin-1 is the cheapest encoding.
+  response.end(body, body.length === length ? 'latin1' : 'utf8')
+  return true
+}
+
+/** A short body is read to its end, and the connection goes on. A refused one without a length may be a long one. */
+function isTooMuch({ headers }: IncomingMessage, status: number): boolean {
+  const length = headers['content-length']
+  return length === undefined ? status >= 400 : Number(length) > MAX_UNREAD_BYTES
+}
+
+function handleUnread(raw: IncomingMessage, isLast: boolean): void {
+  const { socket } = raw
+  // Node.js calls this after a response that says `connection: close`.
+  if (isLast) socket.destroySoon = () => closeAfterResponse(socket)
+  let read = 0
+  raw.on('data', (bytes: Buffer) => {
+    read += bytes.length
+    if (read > MAX_UNREAD_BYTES) socket.destroy()
+  })
+}
+
+/** Responses that are sent piece by piece. */
+function createStreams(onFailure: (exchange: Exchange, thrown: unknown) => void, isStopping: () => boolean) {
+  const open = new Set<ServerResponse>()
+  return {
+    send: (exchange: Exchange, status: number, head: string[], pieces: AsyncIterable<string>): void => {
+      const { raw, response } = exchange
+      if (isStopping() && exchange.isLatest) head.push('connection', 'close')
+      response.writeHead(status, head)
+      // The response to HEAD has no body, so nothing would slow the pieces down.
+      if (raw.method === 'HEAD') {
+        response.end()
+        return
+      }
+      open.add(response)
+      pipeline(Readable.from(pieces, { objectMode: false }), response)
+        .then(() => {
+          // The head was sent before the signal to stop and did not say that the connection ends.
+          if (isStopping() && exchange.isLatest) raw.socket.destroySoon()
+        })
+        .catch((thrown) => {
+          // Too late for an error response; the failure is logged.
+          if (!isDisconnect(thrown)) onFailure(exchange, thrown)
+        })
+        .finally(() => open.delete(response))
+    },
+    cut: (): void => {
+      for (const response of open) response.destroy()
+    },
+  }
+}
+
+/** A caller that disconnects in the middle is no failure. */
+const isDisconnect = (thrown: unknown) =>
+  ['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(
+    String((thrown as NodeJS.ErrnoException).code),
+  )
+
+/**
+ * Sends the headers of a 200 that were joined to text before. `writeHead` checks and joins every header of every response,
+ * which costs as much as authentication, rate limit and log line together. `_storeHeader` is the second half of `writeHead`:
+ * it adds Date, Connection and Keep-Alive to the text. It is not a documented method, so `writeHead` is used where it is
+ * missing, and test/http/prepared-head.test.ts compares the bytes of both.
+ */
+type StoreHeader = (firstLines: string, headers: readonly string[]) => void
+
+const storeHeader = (nodeHttp.ServerResponse.prototype as unknown as { _storeHeader?: StoreHeader })
+  ._storeHeader
+
+/** Names and values in turn, as lines. For constants and numbers only: nothing is checked. */
+export function toHeadText(headers: readonly string[]): string {
+  let text = ''
+  for (let index = 0; index < headers.length; index += 2)
+    text += `${headers[index]}: ${headers[index + 1]}\r\n`
+  return text
+}
+
+/** False: nothing was sent, use `writeHead`. */
+function sendPreparedHead(
+  { response, responseHeaders, awaitsContinue }: Exchange,
+  headText: string,
+  contentLength: number,
+): boolean {
+  if (storeHeader === undefined || awaitsContinue) return false
+  response.statusCode = 200
+  const firstLines = `HTTP/1.1 200 OK\r\n${toHeadText(responseHeaders)}${headText}`
+  storeHeader.call(response, firstLines, ['content-length', String(contentLength)])
+  return true
+}
+
+/** How much is still read of a request that was refused before it had arrived. */
+const MAX_UNREAD_BYTES = 64 * 1024
+const CLOSE_TIMEOUT_MS = 1000
+
+/**
+ * Closes a connection after its last response. What the caller still sends is read for a moment and discarded: closing a
+ * socket with unread bytes resets the connection, and the caller may lose the response.
+ */
+export function closeAfterResponse(socket: Socket, lastBytes = ''): void {
+  if (socket.destroyed) return
+  const destroy = () => void socket.destroy()
+  const timer = setTimeout(destroy, CLOSE_TIMEOUT_MS).unref()
+  let read = 0
+  // The parser gets nothing more.
+  socket.removeAllListeners('data')
+  socket.on('data', (bytes: Buffer) => {
+    read += bytes.length
+    if (read > MAX_UNREAD_BYTES) destroy()
+  })
+  socket.on('end', destroy)
+  socket.on('error', destroy)
+  socket.once('close', () => clearTimeout(timer))
+  socket.end(lastBytes)
+  socket.resume()
 }

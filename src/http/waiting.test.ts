@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createWaiting } from './waiting.ts'
+import { createWaiting } from './admission.ts'
 
 const fill = (waiting: ReturnType<typeof createWaiting>, keyId: string) => {
   let count = 0

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Reply } from '../http/exchange.ts'
-import { toHeadText } from '../http/prepared-head.ts'
+import { toHeadText } from '../http/send.ts'
 
 /** A response that is the same for all callers until the catalogue changes: serialised once, with its ETag. */
 export class Document {

@@ -1,5 +1,5 @@
 import type { Exchange, Reply } from '../http/exchange.ts'
-import { toHeadText } from '../http/prepared-head.ts'
+import { toHeadText } from '../http/send.ts'
 import type { VerificationResponse } from '../verification/replay.ts'
 
 const NO_STORE = ['cache-control', 'no-store']

@@ -1,10 +1,10 @@
 import { readAssetText } from '../assets/asset.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Config } from '../context/config.ts'
+import { createToOrigin } from '../http/address.ts'
 import { type Admission, withAdmission } from '../http/admission.ts'
 import type { App } from '../http/app.ts'
 import { type Exchange, type Reply, toTextReply } from '../http/exchange.ts'
-import { createToOrigin } from '../http/origin.ts'
 import { createBoundedMap } from '../keys/bounded-map.ts'
 import { SCRIPT_HASH, toDocsPage } from './docs-page.ts'
 

@@ -1,5 +1,5 @@
 import type { Context } from '../context/context.ts'
-import { createAccessLog } from '../http/access-log.ts'
+import { createAccessLog, createRecordRequest } from '../http/access-log.ts'
 import {
   type Admission,
   createAdmission,
@@ -10,11 +10,9 @@ import {
 import { type App, createApp } from '../http/app.ts'
 import { toConnectionLimits } from '../http/connection-limits.ts'
 import { createToErrorReply } from '../http/error-reply.ts'
-import { createGuard } from '../http/guard.ts'
+import { createGuard, withTracing } from '../http/guard.ts'
 import { addHealth } from '../http/health.ts'
-import { createRecordRequest } from '../http/record-request.ts'
 import { StoreBudget } from '../http/store-budget.ts'
-import { withTracing } from '../http/traced-guard.ts'
 import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
 import { addDocs } from '../reference/docs-routes.ts'
 import { addMedia } from './media.ts'

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { type AuditState, toAuditMetrics } from '../audit/audit-metrics.ts'
-import type { TlsCertificate } from '../http/tls-certificate.ts'
+import type { TlsCertificate } from '../http/tls-listener.ts'
 import type { RequestLog } from '../requests/request-log.ts'
 import type { SourceChain } from '../sources/source-chain.ts'
 import { createSpendMetric, toSourceMetrics } from '../sources/source-metrics.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { readBodyPieces } from '../../src/http/body-pieces.ts'
+import { readBodyPieces } from '../../src/http/body.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
 
 it('a body is received while its first piece is still in use, and then read whole', async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { toHeadText } from '../../src/http/prepared-head.ts'
+import { toHeadText } from '../../src/http/send.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 import { AUTHORIZATION, open } from './raw.ts'
 
 /**
  * A look-up by GET is sent with prepared headers, the same look-up by HEAD with `writeHead` of Node.js. Both heads must be
- * the same bytes. If this test fails with a new release of Node.js, `_storeHeader` has changed: see prepared-head.ts.
+ * the same bytes. If this test fails with a new release of Node.js, `_storeHeader` has changed: see src/http/send.ts.
  */
 const TARGETS = [
   '/api/v2/internet/data/smile/lookup',

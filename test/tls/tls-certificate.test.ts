@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { openTlsCertificate, type TlsCertificate } from '../../src/http/tls-certificate.ts'
+import { openTlsCertificate, type TlsCertificate } from '../../src/http/tls-listener.ts'
 import { createCertificate, type TestCertificate, writeCertificate } from '../certificate.ts'
 
 const DAY_MS = 86_400_000
