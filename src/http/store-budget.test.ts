@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { afterRunning } from '../telemetry/running-clock.ts'
 import { StoreBudget } from './store-budget.ts'
 
 const never = () => new Promise<never>(() => {})
@@ -21,4 +22,12 @@ it('a wait before a paid call ends while there is time for the commit of its ans
 it('work that the answer does not need does not use up the time', async () => {
   const budget = new StoreBudget(200)
   await expect(budget.limit(budget.spare(never()).then(() => 'answer'))).resolves.toBe('answer')
+})
+
+it('a pause with which the work begins does not use up the time', async () => {
+  const budget = new StoreBudget(1)
+  const gate = Promise.withResolvers<string>()
+  const limited = budget.limit(budget.pause(() => gate.promise))
+  afterRunning(5, () => gate.resolve('received'))
+  await expect(limited).resolves.toBe('received')
 })

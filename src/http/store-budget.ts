@@ -19,6 +19,7 @@ export class StoreBudget {
   #leftMs: number
   /** While time counts. */
   #running: { readonly since: number; readonly cancel: () => void } | undefined
+  #isPaused = false
   #giveUp: (error: Error) => void = () => {}
 
   constructor(limitMs: number) {
@@ -33,7 +34,8 @@ export class StoreBudget {
   limit<T>(work: Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#giveUp = reject
-    this.#start()
+    // The work may have begun with a pause, such as the upload of a batch.
+    if (!this.#isPaused) this.#start()
     work.then(
       (result) => {
         this.#stop()
@@ -51,9 +53,11 @@ export class StoreBudget {
   async pause<T>(work: () => Promise<T>): Promise<T> {
     this.#stop()
     if (this.#leftMs <= 0) throw new StoreTooSlow()
+    this.#isPaused = true
     try {
       return await work()
     } finally {
+      this.#isPaused = false
       this.#start()
     }
   }
