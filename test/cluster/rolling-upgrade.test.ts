@@ -14,10 +14,10 @@ import { newDataDir, startServer, tabbat } from '../process/tabbat.ts'
 const git = (...args: string[]) =>
   execFileSync('git', args, { encoding: 'utf8', stdio: 'pipe', maxBuffer: 1e9 }).trim()
 
-/** The commit of the last release; undefined where there is no history. */
+/** The tag of the last release; undefined where there is none. */
 function findRelease(): string | undefined {
   try {
-    return git('log', '-1', '--format=%h', '--grep=^chore: release') || undefined
+    return git('describe', '--tags', '--abbrev=0', '--match', 'v*') || undefined
   } catch {
     return undefined
   }
@@ -35,7 +35,7 @@ function checkOut(commit: string): string {
 
 const release = findRelease()
 const missing =
-  release === undefined ? 'there is no history of a release' : hasPostgres() ? '' : 'there is no PostgreSQL'
+  release === undefined ? 'there is no tag of a release' : hasPostgres() ? '' : 'there is no PostgreSQL'
 
 it.skipIf(missing)(
   `a node of the last release goes on while a new one changes the database ${missing && `(skipped: ${missing})`}`,
