@@ -1,22 +1,25 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Database } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
 import { openSqlite } from '../../src/database/sqlite.ts'
+import { copyFixture, RELEASES } from '../fixtures/fixture.ts'
 import { createEmptyDatabase, hasPostgres } from '../postgres.ts'
 import { describeSchema } from './describe-schema.ts'
 
 const listColumns = async (database: Database) =>
   (await describeSchema(database)).flatMap((line) => /^\w+\.\w+/.exec(line)?.[0] ?? [])
 
+const openEmptySqlite = () => openSqlite(join(mkdtempSync(join(tmpdir(), 'schema-')), 'tabbat.db'))
+
 /** Types that PostgreSQL receives in binary, and partitions. */
 const ONLY_IN_POSTGRES = /^(audit_entry|checked_guess|checked_answer|audit_undated)\./
 
 it.skipIf(!hasPostgres())('SQLite and PostgreSQL have the same tables and columns', async () => {
-  const sqlite = openSqlite(join(mkdtempSync(join(tmpdir(), 'schema-')), 'tabbat.db'))
+  const sqlite = openEmptySqlite()
   const postgres = await openPostgres(await createEmptyDatabase())
   await migrate(sqlite)
   await migrate(postgres)
@@ -24,6 +27,30 @@ it.skipIf(!hasPostgres())('SQLite and PostgreSQL have the same tables and column
   expect(ofPostgres.filter((column) => !ONLY_IN_POSTGRES.test(column))).toEqual(await listColumns(sqlite))
   await sqlite.close()
   await postgres.close()
+})
+
+/** The partitions of months are made by the server. */
+const OF_A_MONTH = /audit_y\d{4}m\d\d/
+
+const describeMigrated = async (database: Database) => {
+  await migrate(database)
+  const lines = await describeSchema(database)
+  await database.close()
+  return lines.filter((line) => !OF_A_MONTH.test(line))
+}
+
+describe.each(RELEASES)('the migrations from %s', (release) => {
+  it('make the tables of schema/sqlite.sql', async () => {
+    const { TABBAT_DATA_DIR = '' } = await copyFixture(release, 'sqlite')
+    const migrated = await describeMigrated(openSqlite(join(TABBAT_DATA_DIR, 'tabbat.db')))
+    expect(migrated).toEqual(await describeMigrated(openEmptySqlite()))
+  })
+
+  it.skipIf(!hasPostgres())('make the tables of schema/postgres.sql', async () => {
+    const { TABBAT_DATABASE_URL = '' } = await copyFixture(release, 'postgres')
+    const migrated = await describeMigrated(await openPostgres(TABBAT_DATABASE_URL))
+    expect(migrated).toEqual(await describeMigrated(await openPostgres(await createEmptyDatabase())))
+  })
 })
 
 it.skipIf(!hasPostgres())('functions are replaced when their text has changed, and only then', async () => {
