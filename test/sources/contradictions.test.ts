@@ -1,17 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
-import { toPhoneCoreOf } from '../../src/simulator/people.ts'
-import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS, LIST_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
-import type { Source } from '../../src/sources/source.ts'
 import type { VendorName } from '../../src/sources/vendors.ts'
 import { bearer, openTestApp } from '../app.ts'
+import { NUMBER, PHONE, useAlteredVendor } from './altered-vendor.ts'
 
 /** A record beside a sign of failure is discarded, whatever the vendor and the sign. */
-const NUMBER = '12345678901'
-const PHONE = toPhoneCoreOf(NUMBER)
-
 const SIGNS: readonly Readonly<Record<string, unknown>>[] = [
   ...[false, 'false', 'FALSE', 0, '0', 'no', null, 'error'].map((success) => ({ success })),
   { isSuccessful: false },
@@ -68,24 +64,8 @@ const PLACES: readonly (readonly [string, (sign: Body) => (body: unknown) => unk
 const withoutWatchList = (body: unknown) =>
   JSON.parse(JSON.stringify(body), (name, value) => (/watch/i.test(name) ? undefined : value))
 
-describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
-  let vendor: StandIn
-  let source: Source
-  beforeAll(async () => {
-    vendor = await openStandIn(script)
-    const { vendors } = loadConfig(vendor.settings, '')
-    source = await openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs: 20_000 })
-  })
-  afterEach(() => vendor.alter(undefined))
-  afterAll(async () => {
-    await source.close?.()
-    await vendor.close()
-  })
-  const call = () => ({ signal: AbortSignal.timeout(30_000), reference: 'ver_test' })
-  const find = {
-    nin: () => source.findNin?.({ nin: NUMBER, phone: PHONE }, call()),
-    bvn: () => source.findBvn?.({ bvn: NUMBER, phone: PHONE }, call()),
-  }
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (_name, script) => {
+  const { alter, find } = useAlteredVendor(script)
 
   it.each(PLACES)('a watch list entry %s counts under every name of it', async (_where, put) => {
     const names = ['watchlisted', 'watch_listed', 'watchListed', 'isWatchListed', 'WATCH_LIST', 'blacklisted']
@@ -96,7 +76,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
       ['N/A', null],
     ] as const)
       for (const entry of names) {
-        vendor.alter((body) => put({ [entry]: value })(withoutWatchList(body)))
+        alter((body) => put({ [entry]: value })(withoutWatchList(body)))
         const found = { found: true, record: { watchlisted: listed } }
         expect(await find.bvn(), `${entry} ${value}`).toMatchObject(found)
       }
@@ -112,7 +92,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     ]
     const codes = [{ resultCode: '500' }, { error_code: 404 }]
     for (const sign of [...texts.map((message) => ({ message })), { detail: texts[0] }, ...codes]) {
-      vendor.alter((body) => ({ ...(body as Body), ...sign }))
+      alter((body) => ({ ...(body as Body), ...sign }))
       await expect(find.nin(), JSON.stringify(sign)).rejects.toMatchObject({ reason: 'bad_response' })
     }
   })
@@ -120,15 +100,15 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
   describe.each(['nin', 'bvn'] as const)('%s', (kind) => {
     it.each(PLACES)('is discarded with a sign of failure %s', async (_where, put) => {
       for (const sign of SIGNS) {
-        vendor.alter(put(sign))
-        const result = await find[kind]()?.catch((error: unknown) => error)
+        alter(put(sign))
+        const result = await find[kind]().catch((error: unknown) => error)
         expect(result, JSON.stringify(sign)).toMatchObject({ name: 'SourceError', reason: 'bad_response' })
       }
     })
 
     it.each(PLACES)('is found with a field %s that only looks like one', async (_where, put) => {
       for (const sign of HARMLESS) {
-        vendor.alter(put(sign))
+        alter(put(sign))
         expect(await find[kind](), JSON.stringify(sign)).toMatchObject({ found: true })
       }
     })

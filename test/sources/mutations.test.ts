@@ -1,20 +1,14 @@
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/context/config.ts'
+import { describe, expect, it } from 'vitest'
 import { saysNothing } from '../../src/contract/no-value.ts'
-import { toPhoneCoreOf } from '../../src/simulator/people.ts'
-import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
-import { openVendor } from '../../src/sources/open-vendor.ts'
-import { type Source, SourceError } from '../../src/sources/source.ts'
-import type { VendorName } from '../../src/sources/vendors.ts'
+import { SourceError } from '../../src/sources/source.ts'
+import { NUMBER, useAlteredVendor } from './altered-vendor.ts'
 
 /**
  * The documented answer about a person, damaged in any way: the result is the record of that person, or a failure. It is never another
  * person, never a person without a name, and never "not found".
  */
-const NUMBER = '12345678901'
-const PHONE = toPhoneCoreOf(NUMBER)
 const REMOVED = Symbol('removed')
 
 const damage = fc.constantFrom<unknown>(
@@ -52,30 +46,14 @@ function damageFields(body: unknown, edits: ReadonlyMap<number, unknown>, count 
   )
 }
 
-describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
-  let vendor: StandIn
-  let source: Source
-  beforeAll(async () => {
-    vendor = await openStandIn(script)
-    const { vendors } = loadConfig(vendor.settings, '')
-    source = await openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs: 20_000 })
-  })
-  afterEach(() => vendor.alter(undefined))
-  afterAll(async () => {
-    await source.close?.()
-    await vendor.close()
-  })
-  const call = () => ({ signal: AbortSignal.timeout(30_000), reference: 'ver_test' })
-  const find = {
-    nin: async () => source.findNin?.({ nin: NUMBER, phone: PHONE }, call()),
-    bvn: async () => source.findBvn?.({ bvn: NUMBER, phone: PHONE }, call()),
-  }
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (_name, script) => {
+  const { alter, find } = useAlteredVendor(script)
 
   it.each(['nin', 'bvn'] as const)('gives the record of the %s or a failure', async (kind) => {
     let found = 0
     await fc.assert(
       fc.asyncProperty(damages, additions, async (edits, more) => {
-        vendor.alter((body) => ({ ...(damageFields(body, new Map(edits)) as object), ...more }))
+        alter((body) => ({ ...(damageFields(body, new Map(edits)) as object), ...more }))
         const answer = await find[kind]().catch((error: unknown) => error)
         if (answer instanceof SourceError) return
         expect(answer).toMatchObject({ found: true })

@@ -1,15 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/context/config.ts'
-import { toPhoneCoreOf } from '../../src/simulator/people.ts'
-import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { describe, expect, it } from 'vitest'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
-import { openVendor } from '../../src/sources/open-vendor.ts'
-import type { Source } from '../../src/sources/source.ts'
-import type { VendorName } from '../../src/sources/vendors.ts'
+import { useAlteredVendor } from './altered-vendor.ts'
 
 /** Words of vendors that mean that there is no value are not passed on, and are neither names nor watch list entries. */
-const NUMBER = '12345678901'
-const PHONE = toPhoneCoreOf(NUMBER)
 const WORDS = [
   'N/A',
   'n/a',
@@ -71,25 +64,9 @@ const WATCH_LISTS = /^watch_?listed$/i
 const NEEDED =
   /name$|^(nin|bvn|vnin|idnumber|status|state|response_code|statuscode|status_code|verification_status|message|detail)|phone|mobile|number|telephone/i
 
-describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
-  let vendor: StandIn
-  let source: Source
-  beforeAll(async () => {
-    vendor = await openStandIn(script)
-    const { vendors } = loadConfig(vendor.settings, '')
-    source = await openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs: 20_000 })
-  })
-  afterEach(() => vendor.alter(undefined))
-  afterAll(async () => {
-    await source.close?.()
-    await vendor.close()
-  })
-  const call = () => ({ signal: AbortSignal.timeout(30_000), reference: 'ver_test' })
-  const find = {
-    nin: () => source.findNin?.({ nin: NUMBER, phone: PHONE }, call()),
-    bvn: () => source.findBvn?.({ bvn: NUMBER, phone: PHONE }, call()),
-  }
-  const alter = (edit: Edit) => vendor.alter((body) => editFields(body, edit))
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (_name, script) => {
+  const { alter: alterBody, find } = useAlteredVendor(script)
+  const alter = (edit: Edit) => alterBody((body) => editFields(body, edit))
 
   describe.each(['nin', 'bvn'] as const)('%s', (kind) => {
     it.each(WORDS)('is no person when all names are %j', async (word) => {
@@ -123,7 +100,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
       expect(await find.bvn(), String(word)).toMatchObject({ found: true, record: { watchlisted: null } })
     }
     let isGiven = false
-    vendor.alter((body) =>
+    alterBody((body) =>
       editFields(body, (field, value) => {
         isGiven ||= WATCH_LISTS.test(field)
         return WATCH_LISTS.test(field) ? 'Blocked by NIBSS' : value
