@@ -8,12 +8,10 @@ import type { StoredResponse } from '../verification/idempotency.ts'
 import { readMatchText } from '../verification/match-details.ts'
 import { openAnswer } from '../verification/queue/sealed-question.ts'
 import { toStillVisible } from '../verification/stored-response.ts'
-import type { ResultType } from './accepted-type.ts'
 import type { BatchDeps } from './batch-deps.ts'
 import { mayRead } from './batch-row.ts'
-import { createResultCsv } from './result-csv.ts'
-import type { ResultRow } from './result-row.ts'
-import { openRowLabel } from './seal-label.ts'
+import { createResultCsv, type ResultRow } from './result-csv.ts'
+import { openRowLabel } from './seal-row.ts'
 
 const ROWS_AT_ONCE = 100
 
@@ -95,4 +93,35 @@ function toAnswer({ status, body, match }: StoredResponse) {
 const toFailure = (code: ErrorCode) => {
   const { status, message } = ERRORS[code]
   return { ...NO_ANSWER, status, code, message }
+}
+
+/** The formats of results. The first is the default. */
+const RESULT_TYPES = ['application/x-ndjson', 'text/csv'] as const
+export type ResultType = (typeof RESULT_TYPES)[number]
+
+/** The format that the client likes most, by the Accept header (RFC 9110). Without a format that we have: the default. */
+export function toResultType(accept: string | undefined): ResultType {
+  const ranges = (accept ?? '').split(',').map(toRange)
+  const [best] = RESULT_TYPES.map((type) => ({ type, quality: toQuality(ranges, type) })).sort(
+    (one, other) => other.quality - one.quality,
+  )
+  return best && best.quality > 0 ? best.type : RESULT_TYPES[0]
+}
+
+type Range = { readonly name: string; readonly quality: number }
+
+function toRange(text: string): Range {
+  const [name = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
+  const quality = parameters.find((parameter) => /^q\s*=/.test(parameter))?.replace(/^q\s*=\s*/, '')
+  return { name, quality: quality === undefined ? 1 : Number(quality) || 0 }
+}
+
+/** The most specific range that fits decides. */
+function toQuality(ranges: readonly Range[], type: ResultType): number {
+  const [group] = type.split('/')
+  for (const name of [type, `${group}/*`, '*/*']) {
+    const range = ranges.find((each) => each.name === name)
+    if (range) return range.quality
+  }
+  return 0
 }

@@ -59,7 +59,7 @@ export const mayRead = (scopes: ReadonlySet<Scope>, operation: string | undefine
   return scope !== undefined && scopes.has(scope)
 }
 
-const MOST_REFERENCE_CHARACTERS = 100
+const MAX_REFERENCE_CHARACTERS = 100
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
 const CONTROL = /[\u0000-\u001f\u007f]/
 
@@ -125,7 +125,7 @@ function readOptional(fields: Fields, refuse: Refuse): Pick<BatchRow, 'reference
   if (isBad)
     refuse(
       'reference',
-      `reference must be a string of at most ${MOST_REFERENCE_CHARACTERS} characters on one line`,
+      `reference must be a string of at most ${MAX_REFERENCE_CHARACTERS} characters on one line`,
     )
   const consentReference = readText(fields, 'consent_reference')
   if (consentReference === null) refuse('consent_reference', 'consent_reference must be a string')
@@ -133,7 +133,7 @@ function readOptional(fields: Fields, refuse: Refuse): Pick<BatchRow, 'reference
 }
 
 const isReference = (text: string) =>
-  text.length <= MOST_REFERENCE_CHARACTERS && !CONTROL.test(text) && text.isWellFormed()
+  text.length <= MAX_REFERENCE_CHARACTERS && !CONTROL.test(text) && text.isWellFormed()
 
 /** Trimmed. Undefined for no data, null for a value that is no text. */
 function readText(fields: Fields, name: string): string | undefined | null {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../errors.ts'
-import { LONGEST_ROW_BYTES } from './input-row.ts'
-import { type BatchFormat, MOST_BYTES, MOST_ROWS, readRows } from './read-rows.ts'
+import { MAX_ROW_BYTES } from './input-row.ts'
+import { type BatchFormat, MAX_BYTES, MAX_ROWS, readRows } from './read-rows.ts'
 
 /** The input in pieces of this size, so that every border is met. */
 async function* toPieces(input: string | Buffer, size = 7): AsyncGenerator<Buffer> {
@@ -46,7 +46,7 @@ describe('NDJSON', () => {
   })
 
   it.each([100, 4096, 1_000_000])('skips a row that is too long, in pieces of %i bytes', async (size) => {
-    const rows = `{"a":1}\n{"a":"${'x'.repeat(LONGEST_ROW_BYTES * 3)}"}\n{"a":2}\n`
+    const rows = `{"a":1}\n{"a":"${'x'.repeat(MAX_ROW_BYTES * 3)}"}\n{"a":2}\n`
     expect(await read('ndjson', rows, size)).toEqual([
       { line: 1, fields: { a: 1 } },
       { line: 2, problem: 'The row is longer than 16 KiB.' },
@@ -82,7 +82,7 @@ describe('a JSON array', () => {
     ))
 
   it('refuses an element that is no row alone', async () => {
-    expect(await read('json', `[1,{bad},{"a":"${'x'.repeat(LONGEST_ROW_BYTES)}"},{"a":2}]`)).toEqual([
+    expect(await read('json', `[1,{bad},{"a":"${'x'.repeat(MAX_ROW_BYTES)}"},{"a":2}]`)).toEqual([
       { line: 1, problem: 'The row must be a JSON object.' },
       { line: 2, problem: 'The row is not valid JSON.' },
       { line: 3, problem: 'The row is longer than 16 KiB.' },
@@ -155,7 +155,7 @@ describe('CSV', () => {
 
   it('refuses rows with too few or too many cells, too long ones and other encodings', async () => {
     const text = Buffer.concat([
-      Buffer.from(`nin,phone\n1\n1,2,3\n${'x'.repeat(LONGEST_ROW_BYTES + 1)},2\n`),
+      Buffer.from(`nin,phone\n1\n1,2,3\n${'x'.repeat(MAX_ROW_BYTES + 1)},2\n`),
       Buffer.from([0xff, 0x2c, 0x31, 0x0a]),
       Buffer.from('7,8'),
     ])
@@ -186,13 +186,13 @@ describe('CSV', () => {
 
 describe('the bounds of a batch', () => {
   it('are so many rows', async () => {
-    const rows = '{}\n'.repeat(MOST_ROWS)
-    expect(await read('ndjson', rows, 65_536)).toHaveLength(MOST_ROWS)
+    const rows = '{}\n'.repeat(MAX_ROWS)
+    expect(await read('ndjson', rows, 65_536)).toHaveLength(MAX_ROWS)
     expect(await failure('ndjson', `${rows}{}`, 65_536)).toEqual(['batch_too_large', {}])
   })
 
   it('are so many bytes', async () => {
-    const padding = Buffer.alloc(MOST_BYTES - 2, ' ')
+    const padding = Buffer.alloc(MAX_BYTES - 2, ' ')
     expect(await read('ndjson', Buffer.concat([padding, Buffer.from('{}')]), 65_536)).toHaveLength(1)
     expect(await failure('ndjson', Buffer.concat([padding, Buffer.from('{} ')]), 65_536)).toEqual([
       'batch_too_large',

@@ -7,11 +7,10 @@ import type { Caller } from '../keys/caller.ts'
 import type { Batch, NewBatchRow } from '../ledger/batch.ts'
 import type { BegunBatch } from '../ledger/batch-receive.ts'
 import { hashKeyUse } from '../verification/idempotency-key.ts'
+import { createReference } from '../verification/reference.ts'
 import type { BatchDeps } from './batch-deps.ts'
-import { createBatchId } from './batch-id.ts'
-import type { IncomingBatch } from './incoming-batch.ts'
 import { limitBytes, readRows } from './read-rows.ts'
-import { createSealRow } from './seal-row.ts'
+import { createSealRow, type IncomingBatch } from './seal-row.ts'
 
 export type ReceivedBatch = { readonly batch: Batch; readonly replayed: boolean }
 
@@ -134,3 +133,8 @@ function createIsAlone(audit: Pick<AuditLog, 'timesAsked'>): () => boolean {
     return performance.now() - othersAt > OTHERS_MS
   }
 }
+
+/** `bat_` and the time and random characters of a reference: sorts by time, cannot be guessed. */
+const createBatchId = (): string => `bat_${createReference().slice('ver_'.length)}`
+
+export const isBatchId = (text: string): boolean => /^bat_[0-9a-z]{36}$/.test(text)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { toCells } from '../registry/import/csv.ts'
-import { toResultType } from './accepted-type.ts'
+import { toResultType } from './batch-results.ts'
+import type { ResultRow } from './result-csv.ts'
 import { createResultCsv } from './result-csv.ts'
-import type { ResultRow } from './result-row.ts'
 
 const ROW: ResultRow = {
   line: 2,

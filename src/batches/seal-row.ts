@@ -1,15 +1,28 @@
 import type { KeyObject } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError } from '../errors.ts'
+import type { Caller } from '../keys/caller.ts'
 import type { NewBatchRow } from '../ledger/batch.ts'
 import { sealQuestion } from '../verification/queue/sealed-question.ts'
 import { createReference } from '../verification/reference.ts'
 import { toVerificationRequest, type VerificationRequest } from '../verification/verification-request.ts'
 import { type BatchRow, createCheckRow, type RefusedRow } from './batch-row.ts'
-import type { IncomingBatch } from './incoming-batch.ts'
 import type { InputRow } from './input-row.ts'
-import { sealLabel } from './seal-label.ts'
+import type { BatchFormat } from './read-rows.ts'
+
+/** A batch as it arrives. */
+export type IncomingBatch = {
+  readonly caller: Caller
+  readonly person?: string | undefined
+  readonly requestId: string
+  readonly origin: string
+  readonly headers: IncomingHttpHeaders
+  readonly format: BatchFormat
+  readonly pieces: AsyncIterable<Buffer>
+}
 
 /** A row as it is stored: sealed, or with the reasons of its refusal. */
 type SealRow = (row: InputRow) => NewBatchRow
@@ -73,3 +86,15 @@ function toRequest(
 }
 
 const toRowField = (name: string) => (name === 'X-Consent-Reference' ? 'consent_reference' : name)
+
+const bound = (reference: string) => toAssociatedData('batch_rows', Buffer.from(reference), 1)
+
+/** Seals the caller's own word for a row, which may be personal. It is bound to the reference of the verification. */
+const sealLabel = (keyring: Keyring, reference: string, label: string): Buffer =>
+  seal(keyring.queue, Buffer.from(label), bound(reference))
+
+type LabelledRow = { readonly reference: string | undefined; readonly label: Uint8Array | undefined }
+
+/** Null for a row without a word. */
+export const openRowLabel = (keyring: Keyring, { reference, label }: LabelledRow): string | null =>
+  label && reference !== undefined ? unseal(keyring.queue, label, bound(reference)).toString() : null

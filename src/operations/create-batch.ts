@@ -1,5 +1,6 @@
-import { toAcceptedBody } from '../batches/accepted-type.ts'
+import type { RowRefusal } from '../batches/batch-row.ts'
 import { BATCH_TYPES, type BatchFormat } from '../batches/read-rows.ts'
+import type { BatchView } from '../contract/batch.ts'
 import { BatchRowRequest, NewBatchResponse } from '../contract/batch.ts'
 import { AppError } from '../errors.ts'
 import { createToOrigin } from '../http/address.ts'
@@ -77,4 +78,20 @@ function toFormat({ headers }: Exchange): BatchFormat {
   if (!format || !isIdentity(headers['content-encoding']))
     throw new AppError('unsupported_batch_type', { headers: { 'accept-encoding': 'identity' } })
   return format
+}
+
+/** The response to a new batch, in pieces: there may be a refusal for every row. */
+async function* toAcceptedBody(
+  view: BatchView,
+  refusals: AsyncIterable<readonly RowRefusal[]>,
+): AsyncGenerator<string> {
+  const body = { success: true, message: 'Batch accepted', data: { ...view, refusals: [] } }
+  const text = JSON.stringify(body)
+  const end = ']}}'
+  let before = text.slice(0, -end.length)
+  for await (const page of refusals) {
+    yield before + page.map((refusal) => JSON.stringify(refusal)).join(',')
+    before = ','
+  }
+  yield (before === ',' ? '' : before) + end
 }

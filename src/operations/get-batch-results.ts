@@ -1,4 +1,4 @@
-import { toResultType } from '../batches/accepted-type.ts'
+import { toResultType } from '../batches/batch-results.ts'
 import { BatchResult } from '../contract/batch.ts'
 import { BATCH_ID, BATCH_PATH, BATCH_SCOPES, findBatch } from './batch-path.ts'
 import type { ResourceOperation } from './resource-operation.ts'

@@ -1,6 +1,6 @@
 import type { ArchiveTable } from '../audit/archive-table.ts'
 import type { AuditTable } from '../audit/audit-table.ts'
-import { openRowLabel } from '../batches/seal-label.ts'
+import { openRowLabel } from '../batches/seal-row.ts'
 import type { PersonReport } from '../contract/person-report.ts'
 import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'

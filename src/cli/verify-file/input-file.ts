@@ -3,7 +3,7 @@ import { createReadStream, statSync } from 'node:fs'
 import { extname } from 'node:path'
 import { createCheckRow, ROW_FIELDS } from '../../batches/batch-row.ts'
 import type { InputRow } from '../../batches/input-row.ts'
-import { type BatchFormat, MOST_ROWS, openRows } from '../../batches/read-rows.ts'
+import { type BatchFormat, MAX_ROWS, openRows } from '../../batches/read-rows.ts'
 import { SCOPES } from '../../contract/scope.ts'
 import type { Kind } from '../../crypto/blind-index.ts'
 import { AppError, UserError } from '../../errors.ts'
@@ -127,7 +127,7 @@ function createParts() {
     add: (line: number, bytes: number | undefined) => {
       const last = parts.at(-1)
       size += bytes ?? 0
-      const isFull = !last || last.rows >= MOST_ROWS || size > MAX_PART_BYTES
+      const isFull = !last || last.rows >= MAX_ROWS || size > MAX_PART_BYTES
       if (isFull) size = bytes ?? 0
       const part = isFull ? { firstLine: line, rows: 0, readable: 0 } : last
       const readable = part.readable + (bytes === undefined ? 0 : 1)

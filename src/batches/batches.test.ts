@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Batch } from '../ledger/batch.ts'
-import { toBatchView } from './batch-view.ts'
+import { toBatchView } from './batches.ts'
 
 const NOW = Date.parse('2026-11-16T12:00:00.000Z')
 const MINUTE_MS = 60_000
