@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
-import type { QueueDeps } from '../verification/queue/queue-deps.ts'
+import type { QueueDeps } from '../verification/queue/open-queue.ts'
 import type { BatchTable } from './batch-table.ts'
 
 /** What batches need of the server. */

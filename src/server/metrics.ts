@@ -16,8 +16,8 @@ import {
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { createRequestCounts, toRequestMetrics } from '../telemetry/request-counts.ts'
 import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts'
+import type { QueueSignals } from '../verification/queue/open-queue.ts'
 import { toQueueEndMetrics } from '../verification/queue/queue-metrics.ts'
-import type { QueueSignals } from '../verification/queue/queue-signals.ts'
 import { VERSION } from '../version.ts'
 import { toWebhookMetrics, type WebhookCounts } from '../webhooks/webhook-metrics.ts'
 

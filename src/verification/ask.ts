@@ -5,9 +5,10 @@ import type { RecordRows } from '../sources/lookup.ts'
 import type { SourceAttempt } from '../sources/search.ts'
 import { sourceFailedError } from '../sources/search.ts'
 import { type Answer, type LocalSource, type Source, SourceError } from '../sources/source.ts'
+import type { Sources } from '../sources/source-chain.ts'
 import { ranMs } from '../telemetry/running-clock.ts'
+import type { IdType } from './id-type.ts'
 import { type Decision, isPhoneOf, match, toFailed } from './match.ts'
-import { requireSource } from './require-source.ts'
 import type { Reuse } from './reuse.ts'
 import type { Verification } from './verification.ts'
 import { toGuess, type VerificationRequest } from './verification-request.ts'
@@ -167,3 +168,24 @@ const toAttempt = (
   result: SourceAttempt['result'],
   startedAt: number,
 ): SourceAttempt => ({ name, result, ms: Math.round(performance.now() - startedAt) })
+
+const NO_SOURCE = 'is a virtual NIN, which no source of this server accepts: send the 11 digits of the NIN'
+
+/** Refuses a virtual NIN where no source accepts one, and a request without names where all sources need them. Before anything is counted, stored or asked. */
+export function requireSource<T>(
+  sources: Sources,
+  { kind, isOfferedBy }: IdType<T>,
+  request: VerificationRequest,
+): void {
+  const chain = sources[request.caller.mode][kind]
+  if (chain.some(({ source }) => isOfferedBy(source, request))) return
+  const errors: Record<string, string[]> = {}
+  if (isVirtualNin(request.number) && !chain.some(({ source }) => source.acceptsVirtualNin))
+    errors[kind] = [`${kind} ${NO_SOURCE}`]
+  else
+    for (const name of chain.find(({ source }) => source.needsNames)?.source.needsNames?.[kind] ?? [])
+      if (request.details?.[name] === undefined)
+        errors[name] = [`${name} is required by the source of this server`]
+  // Otherwise no source is available, which is no fault of the request.
+  if (Object.keys(errors).length > 0) throw new AppError('validation_failed', { errors })
+}

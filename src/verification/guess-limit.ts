@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { loadNodeName } from '../audit/chain-claim.ts'
+import type { AuditEntry } from '../audit/row.ts'
 import { secondsToLagosMidnight, steadyNow, toLagosDay } from '../contract/time.ts'
+import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { DatabaseSettings } from '../database/settings.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import { GUESS_LIMITS } from '../ledger/commit-check.ts'
@@ -33,6 +38,18 @@ type OpenGuess = {
   failed: boolean
 }
 
+/** Guesses that this worker counted before it crashed are withdrawn. */
+export async function openGuessLimit(
+  { dataDir }: Pick<DatabaseSettings, 'dataDir'>,
+  { guesses }: { readonly guesses: GuessTable },
+  workerNumber: number,
+) {
+  const workerName = workerNumber === 1 ? '' : `.${workerNumber}`
+  const guessLimit = createGuessLimit(guesses, loadNodeName(dataDir) + workerName)
+  await guessLimit.recover()
+  return guessLimit
+}
+
 /** `node` marks the guesses of this node, so that those under way when it died can be withdrawn. */
 export function createGuessLimit(
   table: GuessTable,
@@ -57,7 +74,7 @@ export function createGuessLimit(
         retries.add(() => table.withdraw(subject, id))
         throw error
       })
-    if (admitted !== 'admitted') throw toLimitError(admitted, at)
+    if (admitted !== 'admitted') throw limitError(admitted, at)
   }
 
   const reserve: GuessLimit['reserve'] = async (caller, subjectHex, guessed) => {
@@ -101,7 +118,7 @@ export function createGuessLimit(
       const { mostByKey, mostByAll, windowMs } = GUESS_LIMITS
       const limits = { since: at - windowMs, mostByKey, mostByAll, day: toLagosDay(at), most }
       const admitted = await table.check({ subject: Buffer.from(subjectHex, 'hex'), keyId, ...limits })
-      if (admitted !== 'admitted') throw toLimitError(admitted, at)
+      if (admitted !== 'admitted') throw limitError(admitted, at)
     },
     recover: () => table.withdrawAll(`${node}/`),
     finish: withdrawals.finish,
@@ -109,7 +126,7 @@ export function createGuessLimit(
   }
 }
 
-export function toLimitError(reason: 'too_many_attempts' | 'quota_exceeded', at = steadyNow()): AppError {
+export function limitError(reason: 'too_many_attempts' | 'quota_exceeded', at = steadyNow()): AppError {
   if (reason === 'too_many_attempts') return new AppError(reason)
   return new AppError(reason, { headers: { 'retry-after': String(secondsToLagosMidnight(at)) } })
 }
@@ -158,4 +175,30 @@ function createWithdrawals() {
       await Promise.all(writing.values())
     },
   }
+}
+
+type UnlockDeps = {
+  readonly store: { readonly guesses: GuessTable }
+  readonly keyring: Pick<Keyring, 'subject'>
+  readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+}
+
+type Unlocking = {
+  readonly kind: Kind
+  readonly number: string
+  /** Checked before. */
+  readonly reason: string
+}
+
+/**
+ * Forgets the failed matches of a number, of all keys, so that it can be verified again. Limits on people per day stay. The audit
+ * row comes first. Resolves to the number of failed matches.
+ */
+export async function unlockNumber(deps: UnlockDeps, { kind, number, reason }: Unlocking): Promise<number> {
+  const subject = toBlindIndex(deps.keyring.subject, kind, number)
+  const detail = `${kind}; reason: ${reason}`
+  await deps.audit.record([
+    { phase: 'number_unlocked', subject: subject.toString('hex'), outcome: 'ok', detail },
+  ])
+  return deps.store.guesses.unlock(subject)
 }

@@ -1,11 +1,14 @@
+import type { KeyObject } from 'node:crypto'
+import type { AuditLog } from '../audit/audit-log.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { toTextMac } from '../crypto/mac.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import type { Completion } from '../ledger/completion.ts'
 import { type ClaimId, type IdempotencyTable, STORED_MS } from '../ledger/idempotency-table.ts'
 import type { PaidCalls } from '../sources/guard/call-guard.ts'
-import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
+import type { SourceSettings } from '../sources/settings.ts'
 
 /**
  * Longer than any verification takes. A claim that is older belongs to a process that died. On PostgreSQL its death is
@@ -58,6 +61,13 @@ type IdempotencyOptions = {
   readonly paidCalls: number
 }
 
+export const openIdempotency = (
+  { paidCalls }: Pick<SourceSettings, 'paidCalls'>,
+  { idempotency: table }: { readonly idempotency: IdempotencyTable },
+  keyring: Keyring,
+  audit: AuditLog,
+) => createIdempotency({ table, keyring, owner: audit.owner, paidCalls })
+
 export function createIdempotency({ table, keyring, owner, paidCalls }: IdempotencyOptions): Idempotency {
   const key = keyring.idempotency
   /** Claims that could not be released because the store failed. They are released before the next claim of the same key. */
@@ -89,7 +99,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
         keepUnreleased(id, null)
         throw error
       })
-      if (result.state === 'running') throw toInProgress(toReference(result.owner))
+      if (result.state === 'running') throw inProgressError(toReference(result.owner))
       if (result.state === 'reused') throw new AppError('idempotency_key_reused')
       if (result.state === 'done') return { stored: openStoredResponse(keyring, id.name, result.sealed) }
       const lastFailure = (result.lastFailure ?? undefined) as ErrorCode | undefined
@@ -114,7 +124,7 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
 }
 
 /** `reference` is that of the request in progress, if it is known. */
-export const toInProgress = (reference: string | undefined): AppError =>
+export const inProgressError = (reference: string | undefined): AppError =>
   new AppError('idempotency_in_progress', reference === undefined ? {} : { reference })
 
 const toReference = (owner: string | undefined) => /ver_[0-9a-z]+$/.exec(owner ?? '')?.[0]
@@ -154,3 +164,39 @@ export const isSourceFailure = (error: unknown): error is AppError =>
 
 const toText = ({ keyId, operation, name }: ClaimId) =>
   `${keyId} ${operation} ${Buffer.from(name).toString('base64')}`
+
+/** One use of an Idempotency-Key. */
+export type KeyUse = {
+  /** The lineage of the API key: a rolled key shares the Idempotency-Keys of its predecessor. */
+  readonly keyId: string
+  readonly operation: string
+  /** Of the verification, told to requests that come while it runs. */
+  readonly reference: string
+  readonly header: string
+  /** The inputs. The same header with other inputs is refused. */
+  readonly request: readonly string[]
+  /** Keyed hash of the person's number, in hex. */
+  readonly subject: string
+  /** About a virtual NIN: the person may be known by another number in the response. */
+  readonly isVirtual?: boolean
+}
+
+const WELL_FORMED = /^[\x21-\x7e]{1,255}$/
+
+/** The header and the inputs are stored as keyed hashes only. */
+export function hashKeyUse(
+  key: KeyObject,
+  { operation, header, request }: Pick<KeyUse, 'operation' | 'header' | 'request'>,
+) {
+  if (!WELL_FORMED.test(header))
+    throw new AppError('validation_failed', {
+      errors: { 'Idempotency-Key': ['Idempotency-Key must be 1 to 255 visible ASCII characters'] },
+    })
+  return {
+    name: toHash(key, ['name', header]),
+    fingerprint: toHash(key, ['request', operation, ...request]),
+  }
+}
+
+const toHash = (key: KeyObject, parts: readonly string[]) =>
+  Buffer.from(toTextMac(key, JSON.stringify(parts)), 'hex')

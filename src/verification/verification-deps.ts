@@ -1,12 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
-import type { LookupTable } from '../sources/lookup.ts'
 import type { Sources } from '../sources/source-chain.ts'
 import type { GuessLimit } from './guess-limit.ts'
 import type { Idempotency } from './idempotency.ts'
-import type { LocalIdempotency } from './local-idempotency.ts'
-import type { OpenGuesses } from './open-guesses.ts'
-import type { QueueDeps } from './queue/queue-deps.ts'
+import type { LocalDeps } from './open-local.ts'
+import type { QueueDeps } from './queue/open-queue.ts'
 import type { Reuse } from './reuse.ts'
 import type { SingleFlight } from './single-flight.ts'
 
@@ -31,11 +29,4 @@ export type VerificationDeps = {
   readonly subjectKey: KeyObject
   /** Signs links to pictures. */
   readonly pictureKey: KeyObject
-}
-
-/** What a verification by a source inside this process needs. */
-export type LocalDeps = {
-  readonly lookups: LookupTable
-  readonly idempotency: LocalIdempotency
-  readonly guesses: OpenGuesses
 }

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { toPurposeDetail } from '../contract/purpose.ts'
 import { steadyNow, toIsoTime } from '../contract/time.ts'
+import { toBlindIndex } from '../crypto/blind-index.ts'
 import type { SourceAttempt } from '../sources/search.ts'
 import type { GuardedSource } from '../sources/source-chain.ts'
 import type { IdType } from './id-type.ts'
@@ -115,4 +116,16 @@ export const toAuditDetail = (
 ): string | null => {
   if (match === undefined) return detail ?? null
   return detail ? `match: ${match}; ${detail}` : `match: ${match}`
+}
+
+/**
+ * Keyed hash of the NIN that a source returned for a virtual NIN. An erasure of the NIN finds the stored answer by it. Undefined
+ * if the answer has the number that was asked for, or none.
+ */
+export function toOtherSubject<T>(
+  { deps, idType, request }: Verification<T>,
+  decision: Decision<T> | undefined,
+): Buffer | undefined {
+  const number = decision && 'record' in decision ? idType.numberIn(decision.record) : request.number
+  return number === request.number ? undefined : toBlindIndex(deps.subjectKey, idType.kind, number)
 }

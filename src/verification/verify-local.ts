@@ -5,12 +5,11 @@ import { type Found, NO_RECORD } from '../sources/lookup.ts'
 import type { GuardedSource } from '../sources/source-chain.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import { askLocal, type LocalOnly } from './ask.ts'
-import { toLimitError } from './guess-limit.ts'
+import { limitError } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
 import type { StoredResponse } from './idempotency.ts'
-import type { RunningKey } from './local-idempotency.ts'
 import { type Decision, isFailedGuess } from './match.ts'
-import type { OpenGuess } from './open-guesses.ts'
+import type { OpenGuess, RunningKey } from './open-local.ts'
 import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
 import { toStoredResponse } from './stored-response.ts'
 import { createVerification, toOutcome, type Verification } from './verification.ts'
@@ -24,7 +23,7 @@ export function findLocalSource(sources: readonly GuardedSource[]): LocalOnly | 
 }
 
 /** A first try without the stored response. Then once is enough but for a rare race with another process or an erasure. */
-const MOST_TRIES = 4
+const MAX_TRIES = 4
 
 /**
  * A verification that asks no source outside this process: nothing is written or disclosed before its one commit. On SQLite
@@ -93,7 +92,7 @@ function leave<T>({ deps: { local }, key, guess }: Running<T>): void {
 
 /** Look: the record, and the stored response under an Idempotency-Key. */
 function look<T extends object>(running: Running<T>): Promise<VerificationResponse> {
-  if (running.tries++ === MOST_TRIES) throw new AppError('idempotency_in_progress')
+  if (running.tries++ === MAX_TRIES) throw new AppError('idempotency_in_progress')
   const found = lookUp(running)
   if (!(found instanceof Promise)) return decide(running, found)
   const span = running.request.trace?.startStep('look_up')
@@ -128,7 +127,7 @@ function record<T extends object>(
   return endAfter(span, running.deps.audit.recordIf(check, [entry])).then((refusal) => {
     // What was read has changed before the commit.
     if (refusal === 'changed') return look(running)
-    if (refusal) throw toLimitError(refusal)
+    if (refusal) throw limitError(refusal)
     if (!response) throw (decision as { error: unknown }).error
     return { ...response, replayed: false }
   })

@@ -4,7 +4,7 @@ import { erasePerson } from '../../src/people/erase-person.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
-import { createQueueSignals } from '../../src/verification/queue/queue-signals.ts'
+import { createQueueSignals } from '../../src/verification/queue/open-queue.ts'
 import { bearer, openTestApp, PHONE } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 

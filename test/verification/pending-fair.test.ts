@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { HOUR_MS, steadyNow } from '../../src/contract/time.ts'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
-import { createQueuePace } from '../../src/verification/queue/pace.ts'
+import { createQueuePace } from '../../src/verification/queue/open-queue.ts'
 import { createQueueWorker } from '../../src/verification/queue/worker.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, withStandIn } from '../battery/stand-in.ts'

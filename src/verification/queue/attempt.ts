@@ -1,21 +1,29 @@
-import { AppError, type ErrorCode } from '../../errors.ts'
+import { createEvent, type NewEvent } from '../../contract/event.ts'
+import { steadyNow } from '../../contract/time.ts'
+import { AppError, ERRORS, type ErrorCode } from '../../errors.ts'
 import type { Finish, Retry } from '../../ledger/queue-change.ts'
 import type { Claimed } from '../../ledger/queue-rows.ts'
 import type { SourceAttempt } from '../../sources/search.ts'
 import { askAndMatch, keepForReuse } from '../ask.ts'
 import type { Reservation } from '../guess-limit.ts'
 import { BVN, type IdType, NIN } from '../id-type.ts'
-import { isSourceFailure, type StoredResponse } from '../idempotency.ts'
+import { isSourceFailure, type StoredResponse, sealStoredResponse } from '../idempotency.ts'
 import { type Decision, isFailedGuess } from '../match.ts'
-import { toOtherSubject } from '../other-subject.ts'
 import { toStoredResponse } from '../stored-response.ts'
-import { createVerification, toAttempt, toIntent, toOutcome, type Verification } from '../verification.ts'
+import {
+  createVerification,
+  toAttempt,
+  toIntent,
+  toOtherSubject,
+  toOutcome,
+  type Verification,
+} from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import { toGuess } from '../verification-request.ts'
-import { toEnd } from './end.ts'
+import type { QueueDeps } from './open-queue.ts'
 import { toCodeResponse, toErrorResponse } from './pending-response.ts'
-import { toRetryDelay } from './retry-delay.ts'
-import { openQuestion, type Question } from './sealed-question.ts'
+import { openQuestion, type Question, sealAnswer } from './sealed-question.ts'
+import { toRetryDelay } from './verify-later.ts'
 
 type Attempted = {
   /** The sources that were called or skipped. */
@@ -196,4 +204,48 @@ async function endUnasked(
   if (await audit.recordChange(change, [{ ...about, phase: 'outcome', outcome, detail }])) return
   if (change.event) queue.announce(change.event)
   queue.signals.end(reference, outcome)
+}
+
+/** The end of a verification as it is written. Without a response it is cancelled. */
+function toEnd(
+  { keyring, settings: { keepMs } }: QueueDeps,
+  claimed: Claimed,
+  response: StoredResponse | undefined,
+): Finish {
+  const { reference, lease, idempotency } = claimed
+  const ids = { kind: 'finish', reference, lease, keepMs } as const
+  if (!response)
+    return { ...ids, state: 'cancelled', outcome: 'cancelled', answer: undefined, stored: undefined }
+  const { outcome } = response
+  return {
+    ...ids,
+    state: outcome === 'expired' ? 'expired' : 'answered',
+    outcome,
+    answer: sealAnswer(keyring, response),
+    stored:
+      idempotency && !isRetryable(outcome) ? sealStoredResponse(keyring, idempotency, response) : undefined,
+    event: claimed.lane === 'single' ? toEvent(claimed, outcome) : undefined,
+  }
+}
+
+/** The caller is told to ask again: the same Idempotency-Key then runs again. */
+const isRetryable = (outcome: string) =>
+  Object.hasOwn(ERRORS, outcome) && ERRORS[outcome as ErrorCode].retryable
+
+const EVENT_STATUS: Readonly<Record<string, string>> = {
+  verified: 'VERIFIED',
+  not_verified: 'NOT_VERIFIED',
+  expired: 'EXPIRED',
+}
+
+/** Rows of a batch have none: the end of the batch is told. */
+function toEvent({ reference, keyId, operation, mode }: Claimed, outcome: string): NewEvent {
+  const status = EVENT_STATUS[outcome] ?? 'FAILED'
+  return createEvent({
+    type: outcome === 'expired' ? 'verification.expired' : 'verification.completed',
+    at: steadyNow(),
+    keyId,
+    reference,
+    data: { reference, operation, mode, status, ...(status === 'FAILED' && { code: outcome }) },
+  })
 }

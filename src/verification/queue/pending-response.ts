@@ -2,7 +2,7 @@ import { steadyNow } from '../../contract/time.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../../errors.ts'
 import type { Queued } from '../../ledger/queue-rows.ts'
 import type { StoredResponse } from '../idempotency.ts'
-import type { QueueDeps } from './queue-deps.ts'
+import type { QueueDeps } from './open-queue.ts'
 
 const STATUS_TEXTS: Partial<Record<ErrorCode, string>> = { pending: 'PENDING', expired: 'EXPIRED' }
 
@@ -28,14 +28,14 @@ export const toRetryHeaders = ({ retryAt }: Pick<StoredResponse, 'retryAt'>): re
 export const toAddress = (reference: string) => `/api/v2/kyc/verifications/${reference}`
 
 /** Longest time that a caller is told to wait before it asks again. */
-const MOST_RETRY_AFTER_S = 60
+const MAX_RETRY_AFTER_S = 60
 
 /** Headers of a 202. The caller is told to ask again when the answer will probably be there. */
 export async function toPendingHeaders(queue: QueueDeps, pending: Pending): Promise<string[]> {
   const seconds = Math.ceil((await estimateAnswerMs(queue, pending)) / 1000)
   return [
     ...['location', toAddress(pending.reference)],
-    ...['retry-after', String(Math.min(Math.max(seconds, 1), MOST_RETRY_AFTER_S))],
+    ...['retry-after', String(Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_S))],
   ]
 }
 

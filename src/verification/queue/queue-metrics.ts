@@ -1,7 +1,7 @@
 import { steadyNow } from '../../contract/time.ts'
 import type { QueueTable } from '../../ledger/queue-table.ts'
 import { type Metric, toCounter, toGauge, toSample } from '../../telemetry/metric.ts'
-import type { QueueSignals } from './queue-signals.ts'
+import type { QueueSignals } from './open-queue.ts'
 import { QUEUE_LANES } from './worker.ts'
 
 /** The pending verifications that have ended in this process. */

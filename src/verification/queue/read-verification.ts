@@ -25,7 +25,8 @@ export async function readVerification(
   if (found.state === 'pending')
     return {
       ...toCodeResponse('pending', reference, requestId),
-      ...{ replayed: false, headers: await toPendingHeaders(queue, found) },
+      replayed: false,
+      headers: await toPendingHeaders(queue, found),
     }
   if (!found.answer) throw new AppError('gone')
   const kind = found.operation === NIN.operation ? 'nin' : 'bvn'
@@ -40,7 +41,7 @@ export async function readVerification(
 }
 
 /** How often a cancellation is tried when the verification changes between its reading and the commit. */
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 /** Cancels a verification unless a source is being asked or it has ended. A repeated call has no effect. */
 export async function cancelVerification(
@@ -54,7 +55,7 @@ export async function cancelVerification(
     lineage: caller.lineage,
     keepMs: queue.settings.keepMs,
   } as const
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const found = await find(queue.table, asked)
     if (found.state === 'gone') throw new AppError('gone')
     if (found.state === 'cancelled') return toCancelled(reference)
@@ -69,7 +70,12 @@ export async function cancelVerification(
 }
 
 const toCancelled = (reference: string): VerificationResponse => ({
-  ...{ status: 204, body: '', outcome: 'cancelled', reference, released: null, replayed: false },
+  status: 204,
+  body: '',
+  outcome: 'cancelled',
+  reference,
+  released: null,
+  replayed: false,
 })
 
 /** Another key gets the same as for an unknown reference. */

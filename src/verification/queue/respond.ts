@@ -2,10 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
 import { PENDING_NUMBERS, SLOW_NUMBER } from '../../sources/sandbox/index.ts'
-import { DEADLINE_MS } from '../ask.ts'
+import { DEADLINE_MS, requireSource } from '../ask.ts'
 import type { IdType } from '../id-type.ts'
 import type { VerificationResponse } from '../replay.ts'
-import { requireSource } from '../require-source.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import {
   type Incoming,
@@ -15,7 +14,6 @@ import {
 } from '../verification-request.ts'
 import { verify } from '../verify.ts'
 import { PREFERENCE_APPLIED } from './pending-response.ts'
-import { type Preference, readPreference } from './preference.ts'
 import { verifyLater } from './verify-later.ts'
 
 /** How long the numbers of the sandbox that are answered later take. */
@@ -80,3 +78,51 @@ const withPreferenceApplied = (response: VerificationResponse): VerificationResp
   response.status === 202
     ? { ...response, headers: [...PREFERENCE_APPLIED, ...(response.headers ?? [])] }
     : response
+
+/** What the header Prefer (RFC 7240) asks for, as far as it is known here. */
+type Preference = {
+  readonly isAsync: boolean
+  /** In seconds. */
+  readonly wait: number | undefined
+}
+
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+/** Unknown and malformed preferences are ignored, and of several with one name the first counts, as RFC 7240 says. */
+export function readPreference(header: string | undefined): Preference {
+  const preferences = new Map<string, string>()
+  for (const part of splitOutsideQuotes(header ?? '', ',')) {
+    const [first = ''] = splitOutsideQuotes(part, ';')
+    const mark = first.indexOf('=')
+    const name = (mark === -1 ? first : first.slice(0, mark)).trim().toLowerCase()
+    const value = mark === -1 ? '' : unquote(first.slice(mark + 1).trim())
+    if (NAME.test(name) && !preferences.has(name)) preferences.set(name, value)
+  }
+  const wait = preferences.get('wait') ?? ''
+  return {
+    isAsync: preferences.get('respond-async') === '',
+    wait: /^\d{1,9}$/.test(wait) ? Number(wait) : undefined,
+  }
+}
+
+const unquote = (text: string) =>
+  /^".*"$/s.test(text) ? text.slice(1, -1).replaceAll(/\\(.)/gs, '$1') : text
+
+function splitOutsideQuotes(text: string, separator: ',' | ';'): string[] {
+  const parts: string[] = []
+  let part = ''
+  let isQuoted = false
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index] as string
+    if (isQuoted && character === '\\') {
+      part += character + (text[++index] ?? '')
+      continue
+    }
+    if (character === '"') isQuoted = !isQuoted
+    if (character === separator && !isQuoted) {
+      parts.push(part)
+      part = ''
+    } else part += character
+  }
+  return [...parts, part]
+}

@@ -1,17 +1,21 @@
+import type { AuditEntry } from '../../audit/row.ts'
+import type { Mode } from '../../contract/scope.ts'
 import { steadyNow } from '../../contract/time.ts'
 import { toBlindIndexText } from '../../crypto/blind-index.ts'
 import { AppError } from '../../errors.ts'
 import type { Caller } from '../../keys/caller.ts'
+import { STORED_MS } from '../../ledger/idempotency-table.ts'
+import type { Enqueue, QueueRefusal } from '../../ledger/queue-change.ts'
 import type { IdType } from '../id-type.ts'
-import type { IdempotencyClaim, StoredResponse } from '../idempotency.ts'
+import { type IdempotencyClaim, isSourceFailure, type StoredResponse } from '../idempotency.ts'
+import type { Decision } from '../match.ts'
 import { replay, toKeyUse, type VerificationResponse } from '../replay.ts'
-import { createVerification, toQueued, type Verification } from '../verification.ts'
+import { createVerification, toAttempt, toQueued, type Verification } from '../verification.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import type { VerificationRequest } from '../verification-request.ts'
-import { enqueue, refuseBeyondLimits, toQueueError } from './enqueue.ts'
+import type { QueueDeps, QueueSettings } from './open-queue.ts'
 import { toCodeResponse, toPendingHeaders, toRetryHeaders } from './pending-response.ts'
-import type { QueueDeps } from './queue-deps.ts'
-import { openAnswer } from './sealed-question.ts'
+import { openAnswer, sealQuestion } from './sealed-question.ts'
 
 type LaterOptions = {
   /** How long the caller waits for the answer before it is told `pending`. */
@@ -48,14 +52,17 @@ export async function verifyLater<T extends object>(
   const { reference } = verification
   const answer = await wait(reference)
   if (answer) return { ...answer, replayed: false, headers: toRetryHeaders(answer) }
-  return {
-    ...toCodeResponse('pending', reference, request.requestId),
-    ...{
-      replayed: false,
-      headers: await toPendingHeaders(deps.queue, { reference, isRunning: false, dueMs: delayMs }),
-    },
-  }
+  return toPending(verification, delayMs)
 }
+
+const toPending = async <T>(
+  { deps, request, reference }: Verification<T>,
+  dueMs: number,
+): Promise<VerificationResponse> => ({
+  ...toCodeResponse('pending', reference, request.requestId),
+  replayed: false,
+  headers: await toPendingHeaders(deps.queue, { reference, isRunning: false, dueMs }),
+})
 
 async function begin<T>(
   { idempotency }: VerificationDeps,
@@ -73,12 +80,14 @@ async function add<T>(
   claim: IdempotencyClaim | undefined,
   delayMs: number,
 ): Promise<void> {
-  const { deps } = verification
+  const { deps, auditFields } = verification
+  const { caller } = verification.request
   try {
-    await refuseBeyondLimits(deps, verification)
+    // Counts nothing: each attempt is counted when it is made.
+    if (caller.mode === 'live') await deps.guessLimit.check(caller, auditFields.subject ?? '')
     const options = { claim, delayMs, paidCalls: claim?.paidCalls.used ?? 0 }
     const refusal = await enqueue(verification, options, toQueued(verification))
-    if (refusal) throw toQueueError(refusal)
+    if (refusal) throw new AppError(refusal === 'queue_full' ? 'queue_full' : 'idempotency_in_progress')
   } catch (error) {
     if (claim) await deps.idempotency.release(claim, error).catch(() => {})
     throw deps.audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
@@ -100,4 +109,95 @@ async function waitForAnswer(
     if (found?.answer) return openAnswer(keyring, reference, found.answer)
     if (isStopping || found?.state !== 'pending') return undefined
   }
+}
+
+/**
+ * For a key that was made with --async-when-down: a verification that no source could answer becomes pending, under the same
+ * reference and Idempotency-Key. Undefined where it stays a failure: another failure, no paid calls left, or a full queue.
+ */
+export async function queueInstead<T>(
+  verification: Verification<T>,
+  claim: IdempotencyClaim | undefined,
+  decision: Decision<T>,
+): Promise<VerificationResponse | undefined> {
+  const { deps, request, budget, paid } = verification
+  if (!request.caller.asyncWhenDown || !('error' in decision)) return undefined
+  const { error } = decision
+  if (!isSourceFailure(error) || (error as AppError).paidCallsUsedUp) return undefined
+  await Promise.all(budget?.paidCalls.refunds ?? [])
+  const paidCalls = budget?.paidCalls.used ?? paid.calls
+  const delayMs = toRetryDelay(deps.queue.settings, paid.calls > 0 ? Number.POSITIVE_INFINITY : 1)
+  if (paidCalls >= deps.queue.settings.paidCalls) return undefined
+  const entry = toAttempt(verification, decision.outcome)
+  if (await enqueue(verification, { claim, delayMs, paidCalls }, entry)) return undefined
+  return toPending(verification, delayMs)
+}
+
+/**
+ * A sandbox verification ends soon, so that a client can rehearse `expired`. Longer than the first delay and a lease in the
+ * sandbox together, so that it survives the death of the process that works on it.
+ */
+const TEST_LIMIT_MS = 30_000
+
+/** How long a verification may be pending. */
+export const toLifeMs = ({ limitMs }: Pick<QueueSettings, 'limitMs'>, mode: Mode): number =>
+  mode === 'test' ? Math.min(TEST_LIMIT_MS, limitMs) : limitMs
+
+type EnqueueOptions = {
+  readonly claim: IdempotencyClaim | undefined
+  readonly delayMs: number
+  /** Paid calls that were made before. */
+  readonly paidCalls: number
+}
+
+/** Adds the verification to the queue, in one commit with its audit row and the response under its Idempotency-Key. */
+async function enqueue<T>(
+  verification: Verification<T>,
+  { claim, delayMs, paidCalls }: EnqueueOptions,
+  entry: AuditEntry,
+): Promise<QueueRefusal | undefined> {
+  const { deps, idType, request, reference, auditFields } = verification
+  const { caller, requestId } = request
+  const { settings, keyring, signals } = deps.queue
+  const lifeMs = toLifeMs(settings, caller.mode)
+  const response = toCodeResponse('pending', reference, requestId)
+  const change: Enqueue = {
+    kind: 'enqueue',
+    limits: settings.limits,
+    completion: claim && {
+      ...deps.idempotency.complete(claim, response),
+      expiresAt: steadyNow() + lifeMs + STORED_MS,
+    },
+    row: {
+      reference,
+      keyId: caller.keyId,
+      lineage: caller.lineage,
+      lane: 'single',
+      mode: caller.mode,
+      operation: idType.operation,
+      delayMs,
+      lifeMs,
+      paidCalls,
+      idempotency: claim?.id.name,
+      subject: Buffer.from(auditFields.subject ?? '', 'hex'),
+      question: sealQuestion(keyring, reference, request),
+    },
+  }
+  const refusal = await deps.audit.recordChange(change, [entry])
+  if (!refusal) signals.wake()
+  return refusal
+}
+
+/** The random part of a delay, so that verifications that failed together are not retried together. */
+const JITTER = 0.25
+
+/** The time until the next attempt: it doubles with each attempt that failed. */
+export function toRetryDelay(
+  { firstRetryMs, longestRetryMs }: Pick<QueueSettings, 'firstRetryMs' | 'longestRetryMs'>,
+  failedAttempts: number,
+  random: () => number = Math.random,
+): number {
+  const doublings = Math.min(Math.max(failedAttempts - 1, 0), 40)
+  const delayMs = Math.min(firstRetryMs * 2 ** doublings, longestRetryMs)
+  return Math.round(delayMs * (1 - JITTER * random()))
 }

@@ -1,12 +1,12 @@
 import type { Mode } from '../../contract/scope.ts'
 import { MINUTE_MS, steadyNow } from '../../contract/time.ts'
 import type { Heads } from '../../ledger/queue-heads.ts'
-import type { Claimed, Lane, QueueClass } from '../../ledger/queue-rows.ts'
+import type { Claimed, Lane, QueueClass, QueueHead } from '../../ledger/queue-rows.ts'
 import type { SourceAttempt } from '../../sources/search.ts'
 import type { Sources } from '../../sources/source-chain.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { VerificationDeps } from '../verification-deps.ts'
 import { attempt } from './attempt.ts'
-import { createTurns } from './turns.ts'
 
 /** Works on the queue. Each process has one worker; together they work on one queue. */
 type QueueWorker = {
@@ -31,9 +31,9 @@ const LEASE_MS: Readonly<Record<Mode, number>> = { live: MINUTE_MS, test: 10_000
 /** How often the queue is read, for what other processes have added. */
 const POLL_MS = 1000
 /** Keys that are looked at in one round. More are looked at in the next ones; see also queue-heads.ts. */
-const MOST_HEADS = 100
+const MAX_HEADS = 100
 /** Expired verifications at a time. When that many are found, the next are looked for as soon as some of them have ended. */
-const MOST_EXPIRED = 200
+const MAX_EXPIRED = 200
 
 export const QUEUE_LANES: readonly Lane[] = ['single', 'batch']
 
@@ -80,8 +80,8 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
     running.set(work, claimed)
   }
   const beginExpired = async (onEnd: () => void) => {
-    const most = MOST_EXPIRED - countRunning(isExpiring)
-    if (most < MOST_EXPIRED / 2 || monotonicNow() < lookForExpiredAt) return
+    const most = MAX_EXPIRED - countRunning(isExpiring)
+    if (most < MAX_EXPIRED / 2 || monotonicNow() < lookForExpiredAt) return
     const expired = await table.claimExpired({ ...nextLease('live'), most }, now())
     lookForExpiredAt = monotonicNow() + (expired.length < most ? POLL_MS : 0)
     for (const claimed of expired) begin(claimed, onEnd)
@@ -103,7 +103,7 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
       const lanes = QUEUE_LANES.filter((lane) => countFree(lane) > 0)
       if (lanes.length === 0) return POLL_MS
       const wanted = lanes.map((lane) => ({ lane, after: turns[lane].after() }))
-      const heads = await table.listHeads(wanted, MOST_HEADS, now())
+      const heads = await table.listHeads(wanted, MAX_HEADS, now())
       let nextMs = POLL_MS
       for (const [index, lane] of lanes.entries())
         nextMs = Math.min(nextMs, await beginLane(lane, heads[index] as Heads, onEnd))
@@ -115,18 +115,19 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
   }
 }
 
-/** Works until the returned function is called, which resolves when the running attempts have ended. */
-export function startQueueWorker(
-  deps: VerificationDeps,
-  options: WorkerOptions & { readonly isStopping: () => boolean },
-): () => Promise<void> {
-  const worker = createQueueWorker(deps, options)
+type Running = VerificationDeps & { readonly log: Log; readonly lifecycle: { readonly stopping: boolean } }
+
+/** Works on the queue until the returned function is called. Callers that wait get their 202 then. */
+export function startQueue(context: Running): () => Promise<void> {
+  const { audit, log, lifecycle, queue } = context
+  const worker = createQueueWorker(context, { owner: audit.owner, onFailure: log.failure })
   const loop = startLoop(async (wake) => {
-    if (options.isStopping() || !deps.audit.isHealthy) return POLL_MS
+    if (lifecycle.stopping || !audit.isHealthy) return POLL_MS
     return worker.beginDue(wake)
-  }, options.onFailure)
-  deps.queue.signals.onWake(loop.wake)
+  }, log.failure)
+  queue.signals.onWake(loop.wake)
   return async () => {
+    queue.signals.close()
     await loop.close()
     await worker.idle()
   }
@@ -216,3 +217,85 @@ function startLoop(round: (wake: () => void) => Promise<number>, onFailure: (err
     },
   }
 }
+
+/** What is taken at once: up to `each` verifications of every one of these keys. */
+type Take = QueueClass & { readonly keys: readonly string[]; readonly each: number }
+
+/** The turns of the keys in one lane. */
+type Turns = {
+  /** The key that had the last turn: the next place is for the key after it. */
+  readonly after: () => string
+  /**
+   * Shares free places among the keys with due work: one place for each key in the order of the heads, and as many more for all
+   * of them as places are left. `mayBegin` says how many of a class the sources can answer now.
+   */
+  readonly share: (
+    found: Pick<Heads, 'heads'> & Partial<Heads>,
+    free: number,
+    mayBegin: (wanted: QueueClass) => number,
+  ) => Take[]
+}
+
+export function createTurns(): Turns {
+  let last = ''
+  /** Of the keys that were found elsewhere: they have turns of their own, so that the walk over all keys goes on. */
+  let lastElsewhere = ''
+  /** Of keys with work of several classes, which of them had the last turn: they take turns too. */
+  const lastClasses = new Map<string, string>()
+  const toOrder = (head: QueueHead) => (lastClasses.get(head.lineage) === toName(head) ? 1 : 0)
+  const takeTurn = (ofKey: readonly QueueHead[]) => {
+    const [head] = ofKey.toSorted((one, other) => toOrder(one) - toOrder(other) || one.dueMs - other.dueMs)
+    if (!head) return undefined
+    if (ofKey.length > 1) lastClasses.set(head.lineage, toName(head))
+    else lastClasses.delete(head.lineage)
+    return head
+  }
+  return {
+    after: () => last,
+    share: ({ heads, isPart = false, elsewhere = [] }, free, mayBegin) => {
+      const room = new Map<string, number>()
+      const readRoom = (head: QueueHead) => room.get(toName(head)) ?? mayBegin(head)
+      /** Returns the key of the last place. */
+      const takeInTurn = (found: readonly QueueHead[], taken: QueueHead[]): string | undefined => {
+        const due = found.filter(({ dueMs }) => dueMs <= 0)
+        const before = taken.length
+        for (const ofKey of Map.groupBy(due, ({ lineage }) => lineage).values()) {
+          if (taken.length >= free) break
+          const head = takeTurn(ofKey.filter((each) => readRoom(each) > 0))
+          if (!head) continue
+          room.set(toName(head), readRoom(head) - 1)
+          taken.push(head)
+        }
+        return taken.length > before ? taken.at(-1)?.lineage : undefined
+      }
+      const taken: QueueHead[] = []
+      last = takeInTurn(heads, taken) ?? last
+      if (taken.length < free && isPart) {
+        // All that may begin among these keys has a place, so the next ones are looked at.
+        last = heads.at(-1)?.lineage ?? last
+        const inTurn = Object.groupBy(elsewhere, ({ lineage }) =>
+          lineage > lastElsewhere ? 'after' : 'upTo',
+        )
+        lastElsewhere = takeInTurn([...(inTurn.after ?? []), ...(inTurn.upTo ?? [])], taken) ?? lastElsewhere
+      }
+      return toTakes(taken, free, mayBegin)
+    },
+  }
+}
+
+function toTakes(
+  taken: readonly QueueHead[],
+  free: number,
+  mayBegin: (wanted: QueueClass) => number,
+): Take[] {
+  const each = Math.floor(free / Math.max(taken.length, 1))
+  const classes = Map.groupBy(taken, toName).values().toArray()
+  return classes.map((ofClass) => {
+    const { lane, mode, operation } = ofClass[0] as QueueHead
+    const most = Math.floor(mayBegin({ lane, mode, operation }) / ofClass.length)
+    const keys = ofClass.map(({ lineage }) => lineage)
+    return { lane, mode, operation, keys, each: Math.max(1, Math.min(each, most)) }
+  })
+}
+
+const toName = ({ mode, operation }: QueueClass) => `${mode} ${operation}`

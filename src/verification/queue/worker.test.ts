@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { QueueHead } from '../../ledger/queue-rows.ts'
-import { createTurns } from './turns.ts'
+import { createTurns } from './worker.ts'
 
 const toHead = (lineage: string, values: Partial<QueueHead> = {}): QueueHead => ({
   ...{ lineage, lane: 'single', mode: 'live', operation: 'verify_nin', dueMs: 0 },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readPreference } from './preference.ts'
+import { readPreference } from './respond.ts'
 
 const NONE = { isAsync: false, wait: undefined }
 

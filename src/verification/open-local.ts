@@ -1,13 +1,37 @@
-import { DAY_MS, steadyNow } from '../contract/time.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
+import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
+import type { Caller } from '../keys/caller.ts'
 import type { CheckedAnswer } from '../ledger/commit-check.ts'
-import type { AnswerQuestion, StoredAnswer } from '../sources/lookup.ts'
-import { openStoredResponse, type StoredResponse, sealStoredResponse, toInProgress } from './idempotency.ts'
-import { hashKeyUse, type KeyUse } from './idempotency-key.ts'
+import { STORED_MS } from '../ledger/idempotency-table.ts'
+import type { AnswerQuestion, LookupTable, StoredAnswer } from '../sources/lookup.ts'
+import {
+  hashKeyUse,
+  inProgressError,
+  type KeyUse,
+  openStoredResponse,
+  type StoredResponse,
+  sealStoredResponse,
+} from './idempotency.ts'
 
-/** How long the first response is stored. */
-const STORED_MS = DAY_MS
+/** What a verification by a source inside this process needs. */
+export type LocalDeps = {
+  readonly lookups: LookupTable
+  readonly idempotency: LocalIdempotency
+  readonly guesses: OpenGuesses
+}
+
+/** What verifications by sources inside the process use. */
+export const openLocal = (
+  { lookups }: { readonly lookups: LookupTable },
+  keyring: Keyring,
+  audit: AuditLog,
+): LocalDeps => ({
+  lookups,
+  idempotency: createLocalIdempotency(keyring, audit.owner),
+  guesses: createOpenGuesses(),
+})
 
 /** An Idempotency-Key whose request runs in this process. */
 export type RunningKey = Omit<AnswerQuestion, 'name'> & {
@@ -23,7 +47,7 @@ export type RunningKey = Omit<AnswerQuestion, 'name'> & {
  * Idempotency-Keys of verifications that ask no source outside this process. Nothing is claimed in the store: the response
  * is stored in the commit of its audit row, unless another response is stored there by then.
  */
-export type LocalIdempotency = {
+type LocalIdempotency = {
   /** Throws if a request with this key runs in this process. */
   readonly begin: (use: KeyUse) => RunningKey
   /** Whether this process has stored a response under this key not long ago. May be wrong both ways. */
@@ -48,7 +72,7 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
       const { name, fingerprint } = hashKeyUse(keyring.idempotency, use)
       const text = `${keyId} ${operation} ${name.toString('hex')}`
       const other = running.get(text)
-      if (other) throw toRunningError(other.fingerprint.equals(fingerprint), other.reference)
+      if (other) throw runningError(other.fingerprint.equals(fingerprint), other.reference)
       const known = recent.has(name) ? undefined : reference
       const key = { keyId, operation, reference: known, name, fingerprint, subject, text }
       running.set(text, key)
@@ -60,13 +84,13 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
       const now = steadyNow()
       if (!stored || isOver(stored, now)) return undefined
       const isSame = fingerprint.equals(stored.fingerprint)
-      if (!isSame) throw toRunningError(false)
+      if (!isSame) throw runningError(false)
       if (stored.sealed) {
         const response = openStoredResponse(keyring, name, stored.sealed)
         key.reference = response.reference
         return response
       }
-      if (stored.leaseUntil > now) throw toRunningError(true)
+      if (stored.leaseUntil > now) throw runningError(true)
       return undefined
     },
     toAnswer: ({ keyId, operation, name, fingerprint, subject }, response, record) => {
@@ -90,8 +114,8 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
 const isOver = ({ expiresAt, sealed, leaseUntil }: StoredAnswer, now: number) =>
   expiresAt <= now && (sealed !== null || leaseUntil <= now)
 
-const toRunningError = (isSame: boolean, reference?: string) =>
-  isSame ? toInProgress(reference) : new AppError('idempotency_key_reused')
+const runningError = (isSame: boolean, reference?: string) =>
+  isSame ? inProgressError(reference) : new AppError('idempotency_key_reused')
 
 /** The last name in each of 65 536 slots, 256 kB in all. Names are keyed hashes, so their bytes are evenly distributed. */
 function createRecentNames() {
@@ -101,5 +125,31 @@ function createRecentNames() {
       slots[name.readUInt16LE(0)] = name.readUInt32LE(2)
     },
     has: (name: Buffer) => slots[name.readUInt16LE(0)] === name.readUInt32LE(2),
+  }
+}
+
+/** One guess, shared by the identical requests that run at the same time: a double click counts once. */
+export type OpenGuess = { readonly name: string; holders: number; counted: boolean }
+
+type OpenGuesses = {
+  /** `subject` is the keyed hash of the number, in hex. */
+  readonly join: (caller: Caller, subject: string, guessed: string) => OpenGuess
+  readonly leave: (guess: OpenGuess) => void
+}
+
+function createOpenGuesses(): OpenGuesses {
+  const open = new Map<string, OpenGuess>()
+  return {
+    join: ({ lineage }, subject, guessed) => {
+      const name = `${lineage}|${subject}|${guessed}`
+      const guess = open.get(name) ?? { name, holders: 0, counted: false }
+      guess.holders += 1
+      open.set(name, guess)
+      return guess
+    },
+    leave: (guess) => {
+      guess.holders -= 1
+      if (guess.holders === 0) open.delete(guess.name)
+    },
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { toRetryDelay } from './retry-delay.ts'
+import { toRetryDelay } from './verify-later.ts'
 
 const SETTINGS = { firstRetryMs: 10_000, longestRetryMs: 900_000 }
 

@@ -4,7 +4,7 @@ import { DAY_MS } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
 import type { StoredResponse } from './idempotency.ts'
-import { createLocalIdempotency } from './local-idempotency.ts'
+import { createLocalIdempotency } from './open-local.ts'
 
 const keyring = { idempotency: createSecretKey(randomBytes(32)) } as unknown as Keyring
 const response: StoredResponse = {
