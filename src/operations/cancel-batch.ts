@@ -1,6 +1,6 @@
 import { BatchResponse } from '../contract/batch.ts'
 import { BATCH_ID, BATCH_PATH, BATCH_SCOPES, findBatch, toBatchReply } from './batch-path.ts'
-import type { ResourceOperation } from './resource-operation.ts'
+import type { ResourceOperation } from './operation.ts'
 
 export const cancelBatch: ResourceOperation = {
   name: 'cancel_batch',

@@ -7,7 +7,7 @@ import { createToOrigin } from '../http/address.ts'
 import { isIdentity, readBodyPieces } from '../http/body.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { BATCH_SCOPES, BATCHES_PATH } from './batch-path.ts'
-import type { ResourceOperation } from './resource-operation.ts'
+import type { ResourceOperation } from './operation.ts'
 
 const EXAMPLE = { operation: 'verify_nin', nin: '12345678901', phone: '08031234567', reference: 'customer 1' }
 

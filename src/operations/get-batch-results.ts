@@ -1,7 +1,7 @@
 import { toResultType } from '../batches/batch-results.ts'
 import { BatchResult } from '../contract/batch.ts'
 import { BATCH_ID, BATCH_PATH, BATCH_SCOPES, findBatch } from './batch-path.ts'
-import type { ResourceOperation } from './resource-operation.ts'
+import type { ResourceOperation } from './operation.ts'
 
 export const getBatchResults: ResourceOperation = {
   name: 'get_batch_results',

@@ -1,7 +1,12 @@
 import { readVerification } from '../verification/queue/read-verification.ts'
-import type { ResourceOperation } from './resource-operation.ts'
-import { toAsked, VERIFICATION_ID, VERIFICATION_PATH, VERIFICATION_SCOPES } from './verification-path.ts'
-import { toVerificationReply } from './verification-reply.ts'
+import type { ResourceOperation } from './operation.ts'
+import {
+  toAsked,
+  toVerificationReply,
+  VERIFICATION_ID,
+  VERIFICATION_PATH,
+  VERIFICATION_SCOPES,
+} from './verification-reply.ts'
 
 export const getVerification: ResourceOperation = {
   name: 'get_verification',

@@ -3,7 +3,7 @@ import { toDetails } from '../contract/person-details.ts'
 import { NIN } from '../verification/id-type.ts'
 import { respond } from '../verification/queue/respond.ts'
 import { defineOperation } from './operation.ts'
-import { VERIFICATION_ERRORS } from './verification-errors.ts'
+import { VERIFICATION_ERRORS } from './verification-reply.ts'
 
 export const verifyNin = defineOperation({
   name: NIN.operation,

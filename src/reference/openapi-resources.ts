@@ -1,4 +1,4 @@
-import type { ResourceOperation } from '../operations/resource-operation.ts'
+import type { ResourceOperation } from '../operations/operation.ts'
 import { toFailures, toPath } from './openapi-failures.ts'
 import { headerRefs } from './openapi-headers.ts'
 

@@ -1,6 +1,5 @@
 import { ErrorBody, UnauthenticatedBody } from '../contract/error.ts'
-import type { Operation } from '../operations/operation.ts'
-import type { ResourceOperation } from '../operations/resource-operation.ts'
+import type { Operation, ResourceOperation } from '../operations/operation.ts'
 import { EXAMPLE_REFERENCE, schemaRef, toFailures, toPath } from './openapi-failures.ts'
 import { HEADERS, headerRefs, VERIFICATION_HEADERS } from './openapi-headers.ts'
 import { toAccepted, toAcceptedRequest } from './openapi-inputs.ts'
