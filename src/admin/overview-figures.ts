@@ -2,11 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
-import { estimatePercentile } from '../statistics/latency-classes.ts'
+import { estimatePercentile } from '../statistics/latencies.ts'
 import type { LatencyStep } from '../statistics/latency-queries.ts'
 import type { KeyCount } from '../statistics/statistics-table.ts'
 import {
-  MOST_STEPS,
+  MAX_STEPS,
   type Period,
   RANGES,
   type Range,
@@ -230,7 +230,7 @@ export function readPeriod({ range, from, to }: OverviewQuery, now: number): Per
       `must be ${to === undefined ? 'in the past' : 'later than from'}`,
     )
   const period = toCustomPeriod(start, end, now)
-  if (!period) throw toProblem('from', `must be at most ${MOST_STEPS} days before the end`)
+  if (!period) throw toProblem('from', `must be at most ${MAX_STEPS} days before the end`)
   return period
 }
 

@@ -11,7 +11,7 @@ import { type RequestFilter, type RequestPosition, searchRequests } from '../req
 import { toSearchedId } from '../requests/stored-id.ts'
 import { createTail } from '../requests/tail.ts'
 import { dim, say, strong, toTable } from '../server/terminal.ts'
-import { isDrawnByChance } from '../telemetry/logged-id.ts'
+import { isDrawnByChance } from '../telemetry/log.ts'
 import { type ReadContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { readSecret } from './prompt.ts'

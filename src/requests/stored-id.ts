@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { toTextMac } from '../crypto/mac.ts'
-import { isDrawnByChance } from '../telemetry/logged-id.ts'
+import { isDrawnByChance } from '../telemetry/log.ts'
 
 const HASHED = /^own_[0-9a-f]{32}$/
 

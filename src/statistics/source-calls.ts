@@ -1,6 +1,5 @@
 import { SPANS, toSpanName } from '../ledger/span.ts'
-import { startFlushTimer } from './flush-timer.ts'
-import { toClass } from './latency-classes.ts'
+import { startFlushTimer, toClass } from './latencies.ts'
 import type { CallResult, SourceCallCount, SourceCallTable } from './source-call-table.ts'
 
 type SourceCall = {

@@ -29,7 +29,7 @@ export const toFirstKept = (now: number, keepDaysMs: number): Readonly<Record<Sp
 export type Period = { readonly span: Span; readonly names: readonly string[] }
 
 /** The longest period that one request may ask for, in steps. */
-export const MOST_STEPS = 400
+export const MAX_STEPS = 400
 
 export function toPeriod(range: Range, now: number): Period {
   const { span, steps } = PLANS[range]
@@ -47,7 +47,7 @@ export function toCustomPeriod(from: number, to: number, now: number): Period | 
       : 'day'
   const first = Date.parse(toTime(span, toSpanName(span, toIso(from))))
   const steps = Math.floor((end - first) / STEP_MS[span]) + 1
-  return steps > MOST_STEPS ? undefined : toStepsUntil(span, end, steps)
+  return steps > MAX_STEPS ? undefined : toStepsUntil(span, end, steps)
 }
 
 /** As many steps, directly before. Undefined when they are no longer kept. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createExportReport } from './export-report.ts'
+import { createExportReport } from './otlp.ts'
 
 it('warns once of an outage, says when it is over, and warns again after ten minutes at the earliest', () => {
   let now = 0

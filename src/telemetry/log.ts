@@ -1,6 +1,6 @@
-import { openLogDestination } from './log-destination.ts'
-import { isDrawnByChance } from './logged-id.ts'
-import { createRepeatedFailures } from './repeated-failures.ts'
+import { closeSync, openSync, writeSync } from 'node:fs'
+import sonicBoom from 'sonic-boom'
+import { UserError } from '../errors.ts'
 
 export type Log = {
   readonly request: (line: RequestLine) => void
@@ -167,3 +167,131 @@ export function createPrintRequest(): (line: RequestLine, time: string, loggedId
 
 const isAlike = (a: RequestLine, b: RequestLine) =>
   a.keyId === b.keyId && a.outcome === b.outcome && a.status === b.status && a.mode === b.mode
+
+/** Where the lines of the log go. */
+type LogDestination = {
+  readonly write: (lines: string) => void
+  /** Opens the file again under its name, after it was renamed. */
+  readonly reopen: () => void
+}
+
+/** A path, or the number of an open file: 2 is standard error. */
+const openLogDestination = (to: string | number): LogDestination =>
+  typeof to === 'string' ? openFile(to) : openDescriptor(to)
+
+// Node and the bundler of the console see the types of this CommonJS package differently.
+const { SonicBoom } = sonicBoom as unknown as typeof import('sonic-boom')
+
+/** sonic-boom writes all bytes to a slow pipe, too, where `fs.writeSync` fails with EAGAIN. */
+function openDescriptor(fd: number): LogDestination {
+  const destination = new SonicBoom({ fd, sync: true })
+  let isClosed = false
+  destination.on('error', (error: NodeJS.ErrnoException) => {
+    // The reader of the log has closed the pipe. The server goes on without a log.
+    if (error.code !== 'EPIPE') throw error
+    isClosed = true
+  })
+  return {
+    write: (lines) => {
+      if (!isClosed) destination.write(lines)
+    },
+    reopen: () => {},
+  }
+}
+
+/** Several workers append to one file. Lines that cannot be written are lost, and standard error says so once. */
+function openFile(path: string): LogDestination {
+  let file = openOrRefuse(path)
+  let hasFailed = false
+  const attempt = (work: () => void) => {
+    try {
+      work()
+      hasFailed = false
+    } catch (error) {
+      if (!hasFailed) complain(path, error)
+      hasFailed = true
+    }
+  }
+  return {
+    write: (lines) => attempt(() => writeAll(file, Buffer.from(lines))),
+    reopen: () =>
+      attempt(() => {
+        const next = openToAppend(path)
+        closeSync(file)
+        file = next
+      }),
+  }
+}
+
+const openToAppend = (path: string) => openSync(path, 'a', 0o640)
+
+function openOrRefuse(path: string): number {
+  try {
+    return openToAppend(path)
+  } catch (error) {
+    throw new UserError(
+      `The log file ${path} cannot be opened (${codeOf(error)}). Check TABBAT_LOG_FILE and its folder.`,
+    )
+  }
+}
+
+function writeAll(file: number, bytes: Buffer): void {
+  for (let start = 0; start < bytes.length; ) start += writeSync(file, bytes, start)
+}
+
+const complain = (path: string, error: unknown) =>
+  void process.stderr.write(`error: The log file ${path} cannot be written (${codeOf(error)}).\n`)
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? 'unknown error'
+
+/** A logged failure. Failures with the same error, first frame and cause are of one kind. */
+export type FailureLine = { readonly error: string; readonly at: readonly string[]; readonly cause?: object }
+
+type Repeated<L> = { until: number; count: number; last: L }
+
+const WINDOW_MS = 1000
+/** A bound on memory. */
+const MAX_KINDS = 200
+
+/**
+ * The first failure of a kind is written at once. Those of the following second are counted, and written as one line when
+ * it is over.
+ */
+export function createRepeatedFailures<L extends FailureLine>(write: (line: L & { count: number }) => void) {
+  const kinds = new Map<string, Repeated<L>>()
+  const settle = (isLast: boolean) => {
+    const now = performance.now()
+    for (const [kind, repeated] of kinds) {
+      if (!isLast && repeated.until > now) continue
+      if (repeated.count > 0) write({ ...repeated.last, count: repeated.count })
+      if (repeated.count === 0 || isLast) kinds.delete(kind)
+      else Object.assign(repeated, { until: now + WINDOW_MS, count: 0 })
+    }
+  }
+  return {
+    add: (line: L): void => {
+      const kind = JSON.stringify([line.error, line.at[0], line.cause])
+      const known = kinds.get(kind)
+      if (known) {
+        known.count += 1
+        known.last = line
+        return
+      }
+      if (kinds.size >= MAX_KINDS) settle(true)
+      kinds.set(kind, { until: performance.now() + WINDOW_MS, count: 0, last: line })
+      write({ ...line, count: 1 })
+    },
+    /** To be called a few times a second. */
+    tick: () => settle(false),
+    end: () => settle(true),
+  }
+}
+
+/**
+ * Callers choose their own request ids, and one might be a number, a name or a key. Only ids that look drawn by chance
+ * (ours, UUIDs, ULIDs) are written down: digits alone may be the number of a person.
+ */
+export const isDrawnByChance = (id: string): boolean => DRAWN_BY_CHANCE.test(id)
+
+const DRAWN_BY_CHANCE =
+  /^(req_(?=(?:\d*[a-f]){2})[0-9a-f]{32}|(?=(?:[^a-f]*[a-f]){2})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?=(?:\d*[A-Z]){2})[0-7][0-9A-HJKMNP-TV-Z]{25})$/i

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isDrawnByChance } from './logged-id.ts'
+import { isDrawnByChance } from './log.ts'
 
 describe('an id that is written down', () => {
   it.each([

@@ -1,8 +1,16 @@
+import { type HrTime, ValueType } from '@opentelemetry/api'
+import { type ExportResult, ExportResultCode, hrTime } from '@opentelemetry/core'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { type Resource, resourceFromAttributes } from '@opentelemetry/resources'
 import {
+  AggregationTemporality,
+  type DataPoint,
+  DataPointType,
+  type Histogram,
   MeterProvider,
+  type MetricData,
+  type MetricProducer,
   PeriodicExportingMetricReader,
   type PushMetricExporter,
 } from '@opentelemetry/sdk-metrics'
@@ -16,10 +24,8 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { createExportReport } from './export-report.ts'
 import type { Log } from './log.ts'
-import type { Metric } from './metric.ts'
-import { createMetricProducer } from './otlp-metrics.ts'
+import type { Metric, Sample } from './metric.ts'
 import { createTracing } from './otlp-tracing.ts'
 import type { Tracing } from './tracing.ts'
 
@@ -162,3 +168,113 @@ function createRootSampler(name: string, ratio: number): Sampler {
   if (name === 'always_off') return new AlwaysOffSampler()
   return name === 'always_on' ? new AlwaysOnSampler() : new TraceIdRatioBasedSampler(ratio)
 }
+
+/** A collector that comes and goes gets one warning in this time. */
+const WARN_EVERY_MS = 600_000
+
+/** Writes one warning when the collector cannot be reached, however long that lasts, and one line when it can again. */
+export function createExportReport(
+  log: Pick<Log, 'event'>,
+  signal: 'traces' | 'metrics',
+  now: () => number = () => performance.now(),
+): (result: ExportResult) => void {
+  let isFailing = false
+  let isReported = false
+  let lastWarningAt = Number.NEGATIVE_INFINITY
+  return ({ code, error }) => {
+    const hasFailed = code !== ExportResultCode.SUCCESS
+    if (hasFailed && !isFailing && now() - lastWarningAt >= WARN_EVERY_MS) {
+      lastWarningAt = now()
+      isReported = true
+      log.event('warn', 'otlp_export_failed', { signal, reason: toReason(error) })
+    }
+    if (!hasFailed && isReported) {
+      isReported = false
+      log.event('info', 'otlp_export_resumed', { signal })
+    }
+    isFailing = hasFailed
+  }
+}
+
+/** The code of the error or the HTTP status. Messages are left out: they may quote the reply. */
+function toReason(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown }
+  if (typeof code === 'number') return `http_${code}`
+  return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unavailable'
+}
+
+/** The metrics that Prometheus can scrape, under the same names. Requests are not counted twice: this only converts. */
+function createMetricProducer(
+  resource: Resource,
+  version: string,
+  collect: () => Promise<readonly Metric[]>,
+): MetricProducer {
+  const startTime = hrTime()
+  return {
+    collect: async () => {
+      const found = await collect()
+      const endTime = hrTime()
+      const metrics = [...Map.groupBy(found, ({ name }) => name).values()].flatMap((group) =>
+        toMetricData(group, startTime, endTime),
+      )
+      return {
+        resourceMetrics: { resource, scopeMetrics: [{ scope: { name: 'tabbat', version }, metrics }] },
+        errors: [],
+      }
+    },
+  }
+}
+
+function toMetricData(group: readonly Metric[], startTime: HrTime, endTime: HrTime): MetricData[] {
+  const [metric] = group
+  const samples = group.flatMap((part) => part.samples)
+  if (!metric || samples.length === 0) return []
+  const { name, help: description, type } = metric
+  const shared = {
+    descriptor: { name, description, unit: '', valueType: ValueType.DOUBLE },
+    aggregationTemporality: AggregationTemporality.CUMULATIVE,
+  }
+  const toPoint = ({ labels, value }: Sample): DataPoint<number> => ({
+    startTime,
+    endTime,
+    attributes: readLabels(labels),
+    value,
+  })
+  if (type === 'histogram') {
+    const dataPoints = toHistograms(samples).map((point) => ({ ...point, startTime, endTime }))
+    return [{ ...shared, dataPointType: DataPointType.HISTOGRAM, dataPoints }]
+  }
+  const dataPoints = samples.map(toPoint)
+  if (type === 'gauge') return [{ ...shared, dataPointType: DataPointType.GAUGE, dataPoints }]
+  return [{ ...shared, dataPointType: DataPointType.SUM, dataPoints, isMonotonic: true }]
+}
+
+/** Prometheus counts what is below a bound; OpenTelemetry counts what is between two. */
+function toHistograms(
+  samples: readonly Sample[],
+): { attributes: Record<string, string>; value: Histogram }[] {
+  const parts = samples.map((sample) => {
+    const { le, ...attributes } = readLabels(sample.labels)
+    return { ...sample, le, attributes }
+  })
+  const bySeries = Map.groupBy(parts, ({ attributes }) => JSON.stringify(attributes))
+  return [...bySeries.values()].map((series) => {
+    const below = series.filter(({ suffix }) => suffix === '_bucket').map(({ value }) => value)
+    const boundaries = series.flatMap(({ le }) => (le === undefined || le === '+Inf' ? [] : [Number(le)]))
+    const read = (wanted: string) => series.find(({ suffix }) => suffix === wanted)?.value ?? 0
+    const counts = below.map((count, index) => count - (below[index - 1] ?? 0))
+    return {
+      attributes: series[0]?.attributes ?? {},
+      value: { buckets: { boundaries, counts }, sum: read('_sum'), count: read('_count') },
+    }
+  })
+}
+
+/** The labels as they are printed for Prometheus: `name="value",…`. */
+const readLabels = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, name = '', value = '']) => [
+      name,
+      value.replaceAll(/\\(.)/g, (_found, escaped: string) => (escaped === 'n' ? '\n' : escaped)),
+    ]),
+  )

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createRepeatedFailures, type FailureLine } from './repeated-failures.ts'
+import { createRepeatedFailures, type FailureLine } from './log.ts'
 
 it('writes the first of a kind at once, and those that follow as one line with a count', () => {
   const written: (FailureLine & { count: number })[] = []

@@ -8,8 +8,7 @@ import { tallyRows } from '../../src/audit/tally.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { toSpanName } from '../../src/ledger/span.ts'
-import { createLatencies } from '../../src/statistics/latencies.ts'
-import { estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latency-classes.ts'
+import { createLatencies, estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latencies.ts'
 import {
   RANGES,
   toBounds,
