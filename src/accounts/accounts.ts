@@ -1,3 +1,4 @@
+import { hash, randomBytes } from 'node:crypto'
 import { auditBy } from '../audit/audit-by.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
@@ -7,7 +8,6 @@ import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { AccountRow } from './account-rows.ts'
 import type { AccountTable } from './account-table.ts'
-import { createToken, toTokenId } from './token.ts'
 
 /** What a change of accounts needs. The console and the command line use the same functions. */
 export type AccountDeps = {
@@ -102,3 +102,12 @@ export async function findAccount({ store }: Pick<AccountDeps, 'store'>, name: s
     `There is no account ${/^[a-z0-9][a-z0-9._-]{1,39}$/.test(name) ? name : 'with this name'}.`,
   )
 }
+
+const TOKEN_BYTES = 32
+
+/** The secret in a cookie or a link. It is not stored. */
+export const createToken = () => randomBytes(TOKEN_BYTES).toString('base64url')
+
+/** The hash that the store keeps; a random token of this length needs no slow hash. Undefined if the text is not a token. */
+export const toTokenId = (token: string): Uint8Array | undefined =>
+  /^[A-Za-z0-9_-]{43}$/.test(token) ? hash('sha256', token, 'buffer') : undefined

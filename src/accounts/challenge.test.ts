@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { afterEach, expect, it, vi } from 'vitest'
-import { createChallenge, readChallenge } from './challenge.ts'
+import { createChallenge, readChallenge } from './passkeys.ts'
 
 const KEY = createSecretKey(Buffer.alloc(32, 7))
 const create = (purpose: string) => Buffer.from(createChallenge(KEY, purpose)).toString('base64url')

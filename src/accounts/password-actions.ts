@@ -3,13 +3,14 @@ import { AdminError } from '../contract/admin-error.ts'
 import type { Actor } from '../contract/role.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { AccountRow } from './account-rows.ts'
 import type { AccountTable } from './account-table.ts'
 import { withAudit } from './accounts.ts'
-import type { PasswordCheck } from './check-password.ts'
-import { isConfirmed } from './confirmed.ts'
 import { type Passwords, refuseWeakPassword } from './passwords.ts'
-import { toSessionId } from './sessions.ts'
-import { toConfirmThrottleKeys } from './throttle-keys.ts'
+import { isConfirmed, toSessionId } from './sessions.ts'
+import type { Throttle, ThrottleKey } from './throttle.ts'
+import { toConfirmThrottleKeys } from './throttle.ts'
 
 /** What a signed-in account does with its password. All throw `wrong_password` or `too_many_tries`. */
 export type PasswordActions = {
@@ -65,3 +66,50 @@ export function createPasswordActions({ audit, store, passwords, check }: Deps):
     },
   }
 }
+
+type PasswordAttempt = {
+  readonly name: string
+  readonly password: string
+  readonly throttleKeys: readonly ThrottleKey[]
+  /** True for a signed-in account, or a browser that has signed in before. */
+  readonly isKnown: boolean
+}
+
+type CheckDeps = {
+  readonly context: {
+    readonly audit: AuditLog
+    readonly store: { readonly accounts: AccountTable }
+    readonly log: Log
+  }
+  readonly passwords: Passwords
+  readonly throttle: Throttle
+}
+
+/** Returns the account if the password is right, else throws `wrong_password`. Neither input is logged or stored. */
+type PasswordCheck = (attempt: PasswordAttempt) => Promise<AccountRow>
+
+export const createPasswordCheck =
+  ({ context: { audit, store, log }, passwords, throttle }: CheckDeps): PasswordCheck =>
+  async ({ name, password, throttleKeys, isKnown }) => {
+    const compare = async () => {
+      const account = await store.accounts.find(name)
+      return { account, isRight: await passwords.isRight(name, password, account?.password, isKnown) }
+    }
+    audit.requireHealthy()
+    const attempt = await throttle.begin(throttleKeys)
+    const { account, isRight } = await compare().catch(async (error: unknown) => {
+      await attempt.withdraw()
+      throw error
+    })
+    if (account && isRight) {
+      await attempt.succeed()
+      return account
+    }
+    await attempt.fail()
+    // Not awaited: the response time would tell which names exist.
+    if (account)
+      audit
+        .record([{ phase: 'sign_in_failed', outcome: 'wrong_password', detail: account.name }])
+        .catch(log.failure)
+    throw new AdminError('wrong_password')
+  }

@@ -1,7 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { createPasswords } from './passwords.ts'
-import { createSemaphore } from './semaphore.ts'
+import { createPasswords, createSemaphore } from './passwords.ts'
 
 const KEY = createSecretKey(Buffer.alloc(32, 7))
 const { hash, isRight } = createPasswords(() => KEY)

@@ -1,7 +1,7 @@
 import { argon2, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { AppError } from '../errors.ts'
-import { createSemaphore } from './semaphore.ts'
+import { toTooManyTries } from './throttle.ts'
 
 /** Hashes and compares passwords: argon2id with a secret that is not in the database. */
 export type Passwords = {
@@ -111,4 +111,32 @@ function findWeakness(name: string, password: string): string | undefined {
   if (name.length >= LEAST_OF_NAME && password.toLowerCase().includes(name))
     return 'must not contain the name of the account'
   return undefined
+}
+
+/** Runs at most `atOnce` jobs at the same time and queues `waiting` more. Throws `too_many_tries` when the queue is full. */
+export function createSemaphore(atOnce: number, waiting: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const queue: (() => void)[] = []
+  let running = 0
+  const enter = async () => {
+    if (running < atOnce) {
+      running += 1
+      return
+    }
+    if (queue.length >= waiting) throw toTooManyTries(1000)
+    // `leave` passes its slot on without changing the count.
+    await new Promise<void>((start) => queue.push(start))
+  }
+  const leave = () => {
+    const next = queue.shift()
+    if (next) next()
+    else running -= 1
+  }
+  return async (work) => {
+    await enter()
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
 }

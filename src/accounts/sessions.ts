@@ -1,12 +1,14 @@
+import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { AuditLog } from '../audit/audit-log.ts'
 import { AdminError } from '../contract/admin-error.ts'
-import type { Actor } from '../contract/role.ts'
+import type { Actor, Role } from '../contract/role.ts'
+import type { SignInMethod } from '../contract/sign-in-method.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { VERSION } from '../version.ts'
-import type { SessionDetails, SessionRow } from './account-rows.ts'
+import type { AccountRow, SessionDetails, SessionRow } from './account-rows.ts'
 import type { AccountTable } from './account-table.ts'
+import { createToken, toTokenId, withAudit } from './accounts.ts'
 import type { FactorUse } from './factor-rows.ts'
-import { lacksFactor, type RequiredRoles } from './required-factor.ts'
-import { createToken, toTokenId } from './token.ts'
 import type { Session } from './views.ts'
 
 const IDLE_MS = 15 * MINUTE_MS
@@ -89,3 +91,77 @@ export const forgetSessions = (table: AccountTable): Promise<void> => {
   const now = steadyNow()
   return table.forget({ ...toLimits(now), now })
 }
+
+/** So that a browser which was left open, or a stolen cookie, cannot take over accounts. */
+const CONFIRMED_MS = 10 * MINUTE_MS
+
+/** Whether the account proved who it is a few minutes ago. A token cannot do that. */
+export const isConfirmed = ({ token, confirmedAt }: Actor): boolean =>
+  token === undefined && (confirmedAt === undefined || steadyNow() - confirmedAt < CONFIRMED_MS)
+
+/** The roles that must have a second factor. */
+type RequiredRoles = readonly Role[] | 'off'
+
+/** Whether a session was opened with the password alone although its role requires more. A token has no method. */
+export const lacksFactor = (
+  { role, method }: { readonly role: Role; readonly method?: SignInMethod },
+  required: RequiredRoles,
+): boolean => required !== 'off' && method === 'password' && required.includes(role)
+
+/** Browsers that have signed in to an account before, each known by a signed token. Nothing is stored. */
+type Devices = {
+  readonly create: (name: string) => string
+  /** The id of the browser; undefined when the token is not for this account. */
+  readonly open: (name: string, token: string | undefined) => string | undefined
+}
+
+const ID_BYTES = 16
+const TOKEN = /^([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/
+
+export function createDevices(key: () => KeyObject): Devices {
+  const sign = (name: string, id: string) =>
+    createHmac('sha256', key())
+      .update(JSON.stringify(['device', name, id]))
+      .digest()
+  return {
+    create: (name) => {
+      const id = randomBytes(ID_BYTES).toString('base64url')
+      return `${id}.${sign(name, id).toString('base64url')}`
+    },
+    open: (name, token = '') => {
+      const [, id = '', signature = ''] = TOKEN.exec(token) ?? []
+      const isSigned = timingSafeEqual(Buffer.from(signature.padEnd(43, 'A'), 'base64url'), sign(name, id))
+      return isSigned && id !== '' ? id : undefined
+    },
+  }
+}
+
+/** The cookies of a browser after a sign-in. */
+export type SessionTokens = { readonly session: string; readonly device: string }
+
+const METHODS: Readonly<Record<SignInMethod, string | undefined>> = {
+  password: undefined,
+  code: 'with a code',
+  recovery_code: 'with a recovery code',
+  passkey: 'with a passkey',
+  sso: 'with single sign-on',
+}
+
+type OpenDeps = { readonly audit: AuditLog; readonly sessions: Sessions; readonly devices: Devices }
+
+type OpenSession = (
+  account: Pick<AccountRow, 'name' | 'password'>,
+  details: SessionDetails & { readonly factor?: FactorUse },
+  device?: string,
+) => Promise<SessionTokens>
+
+/** Opens a session for an account that has proved who it is. The browser keeps its device cookie, or gets one. */
+export const createOpenSession =
+  ({ audit, sessions, devices }: OpenDeps): OpenSession =>
+  async (account, { factor, ...details }, device = devices.create(account.name)) => {
+    const detail = METHODS[details.method]
+    const entry = { phase: 'signed_in', ...(detail !== undefined && { detail }) }
+    const by = { audit, by: account.name }
+    const session = await withAudit(by, entry, () => sessions.open(account, details, factor))
+    return { session, device }
+  }

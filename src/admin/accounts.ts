@@ -6,7 +6,7 @@ import {
   removeAccount,
   resetAccount,
 } from '../accounts/accounts.ts'
-import { listOpenInvitations, voidInvitation } from '../accounts/open-invitations.ts'
+import { listOpenInvitations, voidInvitation } from '../accounts/invitations.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { toAccountDeps } from './admin-deps.ts'
 import { done, Ok, RoleName, strict, Time } from './fields.ts'

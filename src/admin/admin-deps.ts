@@ -1,5 +1,5 @@
 import type { AccountDeps } from '../accounts/accounts.ts'
-import type { CheckAdminToken } from '../accounts/check-admin-token.ts'
+import type { CheckAdminToken } from '../accounts/admin-tokens.ts'
 import type { Context } from '../context/context.ts'
 import type { Store } from '../context/store.ts'
 import type { Actor } from '../contract/role.ts'

@@ -1,19 +1,29 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import type { AccountRow } from '../accounts/account-rows.ts'
 import { withAudit } from '../accounts/accounts.ts'
-import { createPasswordCheck } from '../accounts/check-password.ts'
-import { createSecondFactorCheck, type SignInProof } from '../accounts/check-second-factor.ts'
-import { createDevices } from '../accounts/devices.ts'
 import { type Acceptance, acceptInvitation, inspectInvitation } from '../accounts/invitations.ts'
-import { createOpenSession, type SessionTokens } from '../accounts/open-session.ts'
-import { createPasskeyActions, type PasskeyActions } from '../accounts/passkey-actions.ts'
-import type { PasskeySite } from '../accounts/passkey-site.ts'
-import { createPasswordActions, type PasswordActions } from '../accounts/password-actions.ts'
+import type { PasskeySite } from '../accounts/passkeys.ts'
+import { createPasskeyActions, type PasskeyActions } from '../accounts/passkeys.ts'
+import {
+  createPasswordActions,
+  createPasswordCheck,
+  type PasswordActions,
+} from '../accounts/password-actions.ts'
 import { createPasswords, refuseWeakPassword } from '../accounts/passwords.ts'
-import { createSecondFactors, type SecondFactors } from '../accounts/second-factors.ts'
-import { createSessions, type Sessions } from '../accounts/sessions.ts'
-import { createThrottle } from '../accounts/throttle.ts'
-import { toSignInThrottleKeys } from '../accounts/throttle-keys.ts'
+import {
+  createSecondFactorCheck,
+  createSecondFactors,
+  type SecondFactors,
+  type SignInProof,
+} from '../accounts/second-factors.ts'
+import {
+  createDevices,
+  createOpenSession,
+  createSessions,
+  type Sessions,
+  type SessionTokens,
+} from '../accounts/sessions.ts'
+import { createThrottle, toSignInThrottleKeys } from '../accounts/throttle.ts'
 import type { Context } from '../context/context.ts'
 import type { Actor } from '../contract/role.ts'
 import { steadyNow } from '../contract/time.ts'

@@ -1,6 +1,5 @@
-import { readBearerToken } from '../accounts/admin-token.ts'
-import { isConfirmed } from '../accounts/confirmed.ts'
-import { lacksFactor } from '../accounts/required-factor.ts'
+import { readBearerToken } from '../accounts/admin-tokens.ts'
+import { isConfirmed, lacksFactor } from '../accounts/sessions.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import { type Actor, isAtLeast } from '../contract/role.ts'
 import { AppError } from '../errors.ts'

@@ -1,4 +1,4 @@
-import { isConfirmed } from '../accounts/confirmed.ts'
+import { isConfirmed } from '../accounts/sessions.ts'
 import { auditBy } from '../audit/audit-by.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import { type Actor, isAtLeast } from '../contract/role.ts'

@@ -1,6 +1,6 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import { toPasskeySite } from '../accounts/passkey-site.ts'
-import { resetSecondFactors } from '../accounts/reset-second-factors.ts'
+import { toPasskeySite } from '../accounts/passkeys.ts'
+import { resetSecondFactors } from '../accounts/second-factors.ts'
 import { toSetupUrl } from '../accounts/totp.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { isIPv6 } from 'node:net'
-import { createCheckAdminToken } from '../accounts/check-admin-token.ts'
+import { createCheckAdminToken } from '../accounts/admin-tokens.ts'
 import type { Config } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
 import { ADMIN_ERRORS, AdminError } from '../contract/admin-error.ts'

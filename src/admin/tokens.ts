@@ -1,4 +1,3 @@
-import { toAdminTokenView } from '../accounts/admin-token-view.ts'
 import {
   type AdminTokenDeps,
   type AdminTokenOptions,
@@ -6,6 +5,7 @@ import {
   readTokenLifetime,
   revokeAdminToken,
   TOKEN_LIFETIME,
+  toAdminTokenView,
 } from '../accounts/admin-tokens.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'

@@ -8,8 +8,8 @@ import {
   removeAccount,
   resetAccount,
 } from '../accounts/accounts.ts'
-import { listOpenInvitations, voidInvitation } from '../accounts/open-invitations.ts'
-import { resetSecondFactors } from '../accounts/reset-second-factors.ts'
+import { listOpenInvitations, voidInvitation } from '../accounts/invitations.ts'
+import { resetSecondFactors } from '../accounts/second-factors.ts'
 import { endSessions, listOpenSessions } from '../accounts/session-list.ts'
 import type { Config } from '../context/config.ts'
 import type { Store } from '../context/store.ts'

@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander'
-import { toAdminTokenView } from '../accounts/admin-token-view.ts'
 import {
   type AdminTokenDeps,
   createAdminToken,
   revokeAdminToken,
   TOKEN_LIFETIME,
+  toAdminTokenView,
 } from '../accounts/admin-tokens.ts'
 import type { Store } from '../context/store.ts'
 import { toCommandAuthor } from '../contract/command-author.ts'

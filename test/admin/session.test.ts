@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { inviteAccount, resetAccount } from '../../src/accounts/accounts.ts'
+import { inviteAccount, resetAccount, toTokenId } from '../../src/accounts/accounts.ts'
 import { createSessions, forgetSessions } from '../../src/accounts/sessions.ts'
-import { toTokenId } from '../../src/accounts/token.ts'
 import { createAuthentication } from '../../src/admin/authentication.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Session } from '../../src/admin/sessions.ts'

@@ -1,7 +1,11 @@
 import { createSecretKey } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createThrottle, type Throttle, type ThrottleKey } from '../../src/accounts/throttle.ts'
-import { toSignInThrottleKeys } from '../../src/accounts/throttle-keys.ts'
+import {
+  createThrottle,
+  type Throttle,
+  type ThrottleKey,
+  toSignInThrottleKeys,
+} from '../../src/accounts/throttle.ts'
 import type { Store } from '../../src/context/store.ts'
 import { AdminError } from '../../src/contract/admin-error.ts'
 import { SQLITE } from '../store/engines.ts'

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createTokenText } from '../../src/accounts/admin-token.ts'
-import { createAdminToken, revokeAdminToken } from '../../src/accounts/admin-tokens.ts'
+import { createAdminToken, createTokenText, revokeAdminToken } from '../../src/accounts/admin-tokens.ts'
 import type { Role } from '../../src/contract/role.ts'
 import { bearer, PHONE } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createToken, toTokenId } from '../../src/accounts/accounts.ts'
 import { createSessions } from '../../src/accounts/sessions.ts'
-import { createToken, toTokenId } from '../../src/accounts/token.ts'
 import { claimChain } from '../../src/audit/chain-claim.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import type { Store } from '../../src/context/store.ts'
