@@ -3,7 +3,7 @@ import { EVENT_TYPES, KEY_EVENTS } from '../contract/event.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { OVERLAP } from '../keys/key-options.ts'
-import { MOST_COUNTED, toDeliveryView, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
+import { MAX_COUNTED, toDeliveryView, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
 import {
   createEndpoint,
   deleteEndpoint,
@@ -120,7 +120,7 @@ const list = defineRoute({
   output: Endpoints,
   run: async ({ context: { store } }) => {
     const rows = await store.webhooks.list()
-    const counts = await Promise.all(rows.map(({ id }) => store.deliveries.countPending(id, MOST_COUNTED)))
+    const counts = await Promise.all(rows.map(({ id }) => store.deliveries.countPending(id, MAX_COUNTED)))
     return {
       endpoints: rows.map((row, index) => toEndpointView(row, counts[index] ?? 0)),
       events: [...EVENT_TYPES],

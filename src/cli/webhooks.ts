@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { EVENT_TYPES } from '../contract/event.ts'
 import { OVERLAP } from '../keys/key-options.ts'
 import { dim, say, sayJson, strong, toCount, toTable, warn } from '../server/terminal.ts'
-import { MOST_COUNTED, toDeliveryView, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
+import { MAX_COUNTED, toDeliveryView, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
 import {
   createEndpoint,
   deleteEndpoint,
@@ -153,7 +153,7 @@ function addListCommand(webhooks: Command): void {
 async function list({ store }: ReadContext, { json }: { json?: true }): Promise<void> {
   const rows = await store.webhooks.list()
   const views = await Promise.all(
-    rows.map(async (row) => toEndpointView(row, await store.deliveries.countPending(row.id, MOST_COUNTED))),
+    rows.map(async (row) => toEndpointView(row, await store.deliveries.countPending(row.id, MAX_COUNTED))),
   )
   if (json) return say(JSON.stringify(views))
   if (views.length === 0) return say('There are no endpoints yet. Create one with: tabbat webhooks create')
@@ -268,7 +268,7 @@ function addDeleteCommand(webhooks: Command): void {
 const runDelete = (id: string, { yes, json }: { yes?: true; json?: true }) =>
   withCommandContext(async (context) => {
     const { name } = await findEndpoint(context, id)
-    const waiting = await context.store.deliveries.countPending(id, MOST_COUNTED)
+    const waiting = await context.store.deliveries.countPending(id, MAX_COUNTED)
     const loss = waiting === 0 ? '' : ` Not sent yet, and then never: ${toCount(waiting, 'event')}.`
     const question = `Permanently delete the endpoint ${name} with its secret and its deliveries?${loss}`
     await requireConfirmation(question, yes, 'Nothing was deleted.')

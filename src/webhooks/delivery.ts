@@ -1,8 +1,12 @@
+import type { KeyObject } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { steadyNow } from '../contract/time.ts'
-import { createDeliverOne, type DeliveryOptions } from './deliver-one.ts'
-import type { DueEndpoint } from './delivery-table.ts'
-import { startPoll } from './poll.ts'
+import { type NewEvent, toEventBody } from '../contract/event.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
+import type { Post } from '../sources/http.ts'
+import { type AttemptResult, attemptDelivery } from './attempt.ts'
+import type { ClaimedDelivery, DeliveryTable, DueEndpoint } from './delivery-table.ts'
+import { openSecret } from './signature.ts'
+import type { DisabledReason, EndpointRow, WebhookTable } from './webhook-table.ts'
 
 /** How often this process looks for deliveries that are due. What it appends itself is found at once: see `wake`. */
 const POLL_MS = 1000
@@ -10,6 +14,23 @@ const POLL_MS = 1000
 const LANES = 8
 /** At shutdown: how long attempts under way may take. Others are given back. */
 const GRACE_MS = 2000
+
+type DeliveryOptions = {
+  readonly table: DeliveryTable
+  readonly post: Post
+  readonly key: KeyObject
+  /** After each attempt. */
+  readonly onAttempt: (result: 'delivered' | 'failed') => void
+  /** The last attempt of an event has failed. */
+  readonly onGivenUp: (delivery: ClaimedDelivery) => void
+  /** An attempt disabled the endpoint. */
+  readonly onDisabled: (endpointId: string, reason: DisabledReason) => void
+  readonly onError: (error: unknown) => void
+  readonly now?: () => number
+  /** Receivers compare the time of a request with their own clock, so it follows the clock of the machine, also backwards. */
+  readonly wallNow?: () => number
+  readonly random?: () => number
+}
 
 type Delivery = {
   /** Looks for due deliveries now. */
@@ -68,6 +89,194 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       await Promise.race([finished, pause(GRACE_MS, undefined, { ref: false })])
       ending.abort()
       await finished
+    },
+  }
+}
+
+/** The waits after each failed attempt; after the last one the delivery has failed. */
+const DELAYS_MS = [
+  5000,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  14 * HOUR_MS,
+  20 * HOUR_MS,
+  24 * HOUR_MS,
+] as const
+
+/** The random part of a wait, so that many deliveries that failed together are not repeated together. */
+const JITTER = 0.1
+
+/** A longer Retry-After is cut to this. */
+export const MAX_RETRY_AFTER_MS = DAY_MS
+
+/** An endpoint that fails for this long is disabled. */
+const DISABLE_AFTER_MS = 5 * DAY_MS
+
+/** The wait after a failure that `tries` others preceded; undefined when there is no further attempt. */
+function toRetryDelayMs(
+  tries: number,
+  retryAfterMs = 0,
+  random: () => number = Math.random,
+): number | undefined {
+  const delay = DELAYS_MS[tries]
+  if (delay === undefined) return undefined
+  return Math.round(Math.max(delay * (1 - JITTER + 2 * JITTER * random()), retryAfterMs))
+}
+
+/** Longer than an attempt and its settlement. A process that dies delays its deliveries by this much. */
+const LEASE_MS = 60_000
+
+/** Claims the next delivery of an endpoint and makes an attempt. Resolves to false when there is none, or the attempt failed. */
+type DeliverOne = (endpoint: DueEndpoint, signal: AbortSignal) => Promise<boolean>
+
+function createDeliverOne(options: DeliveryOptions): DeliverOne {
+  const { table, post, key, now = steadyNow, wallNow = Date.now } = options
+  return async (endpoint, signal) => {
+    const [delivery] = await table.claim({ endpointId: endpoint.id, most: 1, leaseMs: LEASE_MS }, now())
+    if (!delivery) return false
+    const target = { url: endpoint.url, secrets: toSecrets(key, endpoint, now()) }
+    const message = { id: delivery.eventId, at: wallNow(), body: delivery.body }
+    const result = await attemptDelivery(post, target, message, signal)
+    // Broken off by the shutdown, which is not a failure of the receiver.
+    if (signal.aborted && result.problem !== undefined) await table.release(delivery, now())
+    else await settle(options, delivery, result)
+    return result.problem === undefined
+  }
+}
+
+async function settle(
+  { table, onAttempt, onGivenUp, onDisabled, now = steadyNow, random }: DeliveryOptions,
+  delivery: ClaimedDelivery,
+  { status, durationMs, problem, retryAfterMs }: AttemptResult,
+): Promise<void> {
+  const { endpointId, eventId, attempt, tries } = delivery
+  const retryInMs = toRetryDelayMs(tries, retryAfterMs, random)
+  const { disabled } = await table.settle(
+    {
+      endpointId,
+      eventId,
+      attempt,
+      status,
+      durationMs,
+      problem,
+      retryInMs,
+      pauseMs: retryAfterMs,
+      isGone: problem === 'gone',
+      disableAfterMs: DISABLE_AFTER_MS,
+    },
+    now(),
+  )
+  onAttempt(problem === undefined ? 'delivered' : 'failed')
+  if (problem !== undefined && retryInMs === undefined) onGivenUp(delivery)
+  if (disabled) onDisabled(endpointId, disabled)
+}
+
+type Secrets = Pick<DueEndpoint, 'id' | 'secret' | 'previousSecret' | 'previousUntil'>
+
+/** The secret before the last roll also signs, until its time is over. */
+export function toSecrets(key: KeyObject, endpoint: Secrets, now: number): string[] {
+  const { id, secret, previousSecret, previousUntil = 0 } = endpoint
+  const sealed = previousSecret && previousUntil > now ? [secret, previousSecret] : [secret]
+  return sealed.map((each) => openSecret(key, id, each))
+}
+
+type Target = Secrets & Pick<EndpointRow, 'url'>
+
+/** Delivers events about the store itself, without the store. */
+type MemoryDelivery = {
+  /** Reads which endpoints want such events. While the store is unavailable, those that were last read. */
+  readonly refresh: () => Promise<void>
+  /** Sends an event now, and repeats it until it is delivered, the attempts end or the process does. */
+  readonly send: (event: NewEvent) => void
+  readonly close: () => void
+}
+
+type MemoryOptions = Pick<DeliveryOptions, 'post' | 'key' | 'onAttempt' | 'onError'> & {
+  readonly table: Pick<WebhookTable, 'list'>
+}
+
+export function createMemoryDelivery(options: MemoryOptions): MemoryDelivery {
+  const { table, post, key, onAttempt, onError } = options
+  let targets: readonly Target[] = []
+  const timers = new Set<NodeJS.Timeout>()
+  const ending = new AbortController()
+
+  const attempt = async (target: Target, event: NewEvent, tries: number): Promise<void> => {
+    const message = { id: event.id, at: Date.now(), body: toEventBody(event) }
+    const secrets = toSecrets(key, target, steadyNow())
+    const { problem, retryAfterMs } = await attemptDelivery(
+      post,
+      { url: target.url, secrets },
+      message,
+      ending.signal,
+    )
+    if (ending.signal.aborted) return
+    onAttempt(problem === undefined ? 'delivered' : 'failed')
+    const delayMs =
+      problem === undefined || problem === 'gone' ? undefined : toRetryDelayMs(tries, retryAfterMs)
+    if (delayMs === undefined) return
+    const timer = setTimeout(() => {
+      timers.delete(timer)
+      attempt(target, event, tries + 1).catch(onError)
+    }, delayMs).unref()
+    timers.add(timer)
+  }
+  return {
+    refresh: async () => {
+      targets = (await table.list()).filter(
+        ({ events, disabledAt }) => disabledAt === undefined && events.includes('audit.unavailable'),
+      )
+    },
+    send: (event) => {
+      for (const target of targets) attempt(target, event, 0).catch(onError)
+    },
+    close: () => {
+      ending.abort()
+      for (const timer of timers) clearTimeout(timer)
+    },
+  }
+}
+
+/** Repeated work that never runs twice at the same time. */
+type Poll = {
+  /** Runs it now, or once more when it is running. */
+  readonly now: () => void
+  /** Waits for the run under way. */
+  readonly close: () => Promise<void>
+}
+
+/** Runs the work again `everyMs` after each run, until it is closed. A failed run is followed by the next. */
+export function startPoll(work: () => Promise<void>, everyMs: number): Poll {
+  let running: Promise<void> | undefined
+  let isWanted = false
+  let closed = false
+  let timer: NodeJS.Timeout | undefined
+  const schedule = () => {
+    running = undefined
+    if (closed) return
+    if (isWanted) run()
+    else timer = setTimeout(run, everyMs).unref()
+  }
+  const run = () => {
+    clearTimeout(timer)
+    isWanted = running !== undefined
+    // Store unavailable; reported elsewhere.
+    running ??= work()
+      .catch(() => {})
+      .finally(schedule)
+  }
+  timer = setTimeout(run, everyMs).unref()
+  return {
+    now: () => {
+      if (!closed) run()
+    },
+    close: async () => {
+      closed = true
+      clearTimeout(timer)
+      await running
     },
   }
 }

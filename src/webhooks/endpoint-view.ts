@@ -27,7 +27,7 @@ export const toEndpointState = ({ disabledAt, failingSince }: EndpointRow) => {
 }
 
 /** Counts of pending deliveries end here. */
-export const MOST_COUNTED = 10_000
+export const MAX_COUNTED = 10_000
 
 export const toDeliveryView = (row: DeliveryRow) => ({
   event_id: row.eventId,

@@ -1,15 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import type { AuditEntry } from '../audit/row.ts'
-import { createEvent, TEST_EVENT, toEventBody } from '../contract/event.ts'
+import {
+  createEvent,
+  EVENT_TYPES,
+  type EventType,
+  KEY_EVENTS,
+  TEST_EVENT,
+  toEventBody,
+} from '../contract/event.ts'
+import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
+import type { KeyRow } from '../keys/key-rows.ts'
 import type { KeyTable } from '../keys/key-table.ts'
 import type { Post } from '../sources/http.ts'
+import { isPrivateAddress } from '../sources/public-address.ts'
 import { type AttemptResult, attemptDelivery } from './attempt.ts'
-import { toSecrets } from './deliver-one.ts'
+import { toSecrets } from './delivery.ts'
 import type { DeliveryTable } from './delivery-table.ts'
-import { type EndpointRequest, readEndpointOptions } from './endpoint-options.ts'
 import { createSecret, sealSecret } from './signature.ts'
 import type { EndpointRow, WebhookTable } from './webhook-table.ts'
 
@@ -53,7 +62,7 @@ export async function rollEndpoint(deps: EndpointDeps, id: string, overlapMs: nu
   await audit.record([toEntry('webhook_rolled', id)])
   const sealed = sealSecret(keyring['webhook-secret'], id, secret)
   if (!(await store.webhooks.roll(id, { secret: sealed, previousUntil: steadyNow() + overlapMs })))
-    throw toUnknown()
+    throw unknownEndpointError()
   return { secret, row: await findEndpoint(deps, id) }
 }
 
@@ -100,12 +109,13 @@ export async function testEndpoint(deps: EndpointDeps, id: string, post: Post): 
 
 export async function findEndpoint({ store }: Pick<EndpointDeps, 'store'>, id: string): Promise<EndpointRow> {
   const row = await store.webhooks.find(id)
-  if (!row) throw toUnknown()
+  if (!row) throw unknownEndpointError()
   return row
 }
 
 /** The id is not repeated: it may be a secret, pasted by mistake. */
-const toUnknown = () => new UserError('There is no endpoint with this id. See: tabbat webhooks list')
+const unknownEndpointError = () =>
+  new UserError('There is no endpoint with this id. See: tabbat webhooks list')
 
 const isEventId = (text: string) => /^evt_[0-9a-z]{33}$/.test(text)
 
@@ -123,3 +133,83 @@ const toEntry = (phase: string, id: string, detail?: string): AuditEntry => ({
   outcome: 'ok',
   detail: ['endpoint', id, detail].filter(Boolean).join(' '),
 })
+
+type EndpointRequest = {
+  readonly name: string
+  readonly url: string
+  readonly events: readonly string[]
+  /** Ids of API keys. Empty: the endpoint belongs to the operator. */
+  readonly keys: readonly string[]
+}
+
+type EndpointOptions = {
+  readonly name: string
+  readonly url: string
+  readonly events: readonly EventType[]
+  readonly lineages: readonly string[]
+}
+
+const MAX_URL = 2000
+const MAX_KEYS = 50
+
+/** Refuses bad input with a sentence that says what to give instead. */
+function readEndpointOptions(
+  request: EndpointRequest,
+  keys: readonly Pick<KeyRow, 'id' | 'lineage'>[],
+  allowPrivate: boolean,
+): EndpointOptions {
+  const lineages = readLineages(request.keys, keys)
+  return {
+    name: readEndpointName(request.name),
+    url: readUrl(request.url, allowPrivate),
+    events: readEvents(request.events, lineages.length > 0),
+    lineages,
+  }
+}
+
+function readEndpointName(text: string): string {
+  const name = text.trim()
+  if (!/^[^\p{Cc}]{1,80}$/u.test(name)) throw new UserError('Give a name of 1 to 80 characters.')
+  if (holdsPersonNumber(name)) throw new UserError(`The name ${PERSON_NUMBER_RULE}.`)
+  return name
+}
+
+/** The address is never repeated in a message: it may hold a token. */
+function readUrl(text: string, allowPrivate: boolean): string {
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || text.length > MAX_URL)
+    throw new UserError('Give an address such as https://shop.example.com/webhooks.')
+  if (url.username || url.password || url.hash)
+    throw new UserError('Give an address without a user, a password and a #fragment.')
+  if (url.protocol === 'http:' && !allowPrivate)
+    throw new UserError(
+      'Give an https address. Plain http is allowed only with TABBAT_WEBHOOKS_PRIVATE=on, for receivers in your own network.',
+    )
+  if (isPrivateAddress(url.hostname) && !allowPrivate)
+    throw new UserError(
+      'The address is private, loopback or link-local. If that is intended, set TABBAT_WEBHOOKS_PRIVATE=on.',
+    )
+  return url.href
+}
+
+function readEvents(given: readonly string[], isOfKeys: boolean): EventType[] {
+  const known: readonly string[] = isOfKeys ? KEY_EVENTS : EVENT_TYPES
+  const events = [...new Set(given)]
+  if (events.length > 0 && events.every((event) => known.includes(event))) return events as EventType[]
+  throw new UserError(
+    isOfKeys
+      ? `The events of an endpoint with keys are ${KEY_EVENTS.join(', ')}. Others go to endpoints without keys.`
+      : `The events are ${EVENT_TYPES.join(', ')}.`,
+  )
+}
+
+/** A key may be rolled: the endpoint belongs to its lineage. */
+function readLineages(ids: readonly string[], keys: readonly Pick<KeyRow, 'id' | 'lineage'>[]): string[] {
+  if (ids.length > MAX_KEYS) throw new UserError(`Give at most ${MAX_KEYS} keys.`)
+  const lineages = ids.map((id) => {
+    const key = keys.find((each) => each.id === id)
+    if (!key) throw new UserError('One of the keys does not exist. See: tabbat keys list')
+    return key.lineage
+  })
+  return [...new Set(lineages)]
+}

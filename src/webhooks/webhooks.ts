@@ -8,11 +8,8 @@ import type { Prices } from '../sources/guard/shared-state.ts'
 import { openPost, type Post } from '../sources/http.ts'
 import type { SourceTable } from '../sources/source-table.ts'
 import type { Log } from '../telemetry/log.ts'
-import { startDelivery } from './delivery.ts'
+import { createMemoryDelivery, MAX_RETRY_AFTER_MS, startDelivery, startPoll } from './delivery.ts'
 import type { DeliveryTable } from './delivery-table.ts'
-import { createMemoryDelivery } from './memory-delivery.ts'
-import { startPoll } from './poll.ts'
-import { LONGEST_RETRY_AFTER_MS } from './retry-schedule.ts'
 import type { WEBHOOK_SETTINGS } from './settings.ts'
 import { createSourceWatch } from './source-watch.ts'
 import type { DisabledReason, WebhookTable } from './webhook-table.ts'
@@ -49,9 +46,9 @@ type WebhooksOptions = {
 }
 
 const TIMEOUT_MS = 15_000
-const LARGEST_REPLY = 64 * 1024
+const MAX_REPLY_BYTES = 64 * 1024
 /** The log of deliveries holds at most this many, besides those that are pending. */
-const MOST_KEPT = 1_000_000
+const MAX_KEPT = 1_000_000
 const WATCH_MS = 2000
 /** An audit log that fails again within this time is not told again. */
 const AUDIT_PAUSE_MS = 10 * MINUTE_MS
@@ -61,8 +58,8 @@ export const openWebhookPost = (allowPrivate: boolean) =>
   openPost({
     allowPrivate,
     timeoutMs: TIMEOUT_MS,
-    maxReplyBytes: LARGEST_REPLY,
-    maxRetryAfterMs: LONGEST_RETRY_AFTER_MS,
+    maxReplyBytes: MAX_REPLY_BYTES,
+    maxRetryAfterMs: MAX_RETRY_AFTER_MS,
   })
 
 /** Delivers events to the endpoints, and finds out what the operator must be told. */
@@ -82,13 +79,16 @@ export function openWebhooks(options: WebhooksOptions): Webhooks {
       .catch(log.failure)
   }
   const delivery = startDelivery({
-    ...{ table: store.deliveries, post, key, onAttempt, onDisabled, onError: log.failure },
+    table: store.deliveries,
+    post,
+    key,
+    onAttempt,
+    onDisabled,
+    onError: log.failure,
     onGivenUp: ({ endpointId: endpoint, eventId, type }) =>
       log.event('warn', 'webhook_given_up', { endpoint, event_id: eventId, type }),
   })
-  const memory = createMemoryDelivery({
-    ...{ table: store.webhooks, post, key, onAttempt, onError: log.failure },
-  })
+  const memory = createMemoryDelivery({ table: store.webhooks, post, key, onAttempt, onError: log.failure })
   const announce = (event: NewEvent) => {
     logEvent(log, event)
     delivery.wake()
@@ -113,7 +113,7 @@ export function openWebhooks(options: WebhooksOptions): Webhooks {
     },
     post,
     counts,
-    forget: () => store.deliveries.forget({ ageMs: config.webhooksLog, most: MOST_KEPT }, steadyNow()),
+    forget: () => store.deliveries.forget({ ageMs: config.webhooksLog, most: MAX_KEPT }, steadyNow()),
     close: async () => {
       memory.close()
       await watch.close()
