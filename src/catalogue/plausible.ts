@@ -10,7 +10,7 @@ const LEAST_FOR_MEDIAN = 3
 /** A list may grow by as many items as it has, or by this many. */
 const LEAST_GROWTH = 10
 /** Items named in one sentence. */
-const MOST_NAMED = 3
+const MAX_NAMED = 3
 
 /** Why the new lists are probably a mistake, one sentence each. */
 export function listDoubts(before: CatalogueFiles, after: CatalogueFiles): string[] {
@@ -44,8 +44,8 @@ function listPriceDoubts(name: string, items: ItemList['items'], left: ItemList[
   const jumps = moves.filter(({ ratio }) => isBeyond(ratio, ITEM_FACTOR))
   const doubts: string[] = []
   if (jumps.length > 0) {
-    const named = jumps.slice(0, MOST_NAMED).map(({ code, price, now }) => `${code} from ${price} to ${now}`)
-    const others = jumps.length > MOST_NAMED ? ` and ${jumps.length - MOST_NAMED} more` : ''
+    const named = jumps.slice(0, MAX_NAMED).map(({ code, price, now }) => `${code} from ${price} to ${now}`)
+    const others = jumps.length > MAX_NAMED ? ` and ${jumps.length - MAX_NAMED} more` : ''
     doubts.push(`In the list ${name}, prices would more than double or halve: ${named.join(', ')}${others}.`)
   }
   const median = toMedian(moves.map(({ ratio }) => ratio))

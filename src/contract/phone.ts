@@ -7,14 +7,14 @@ export const PHONE_PATTERN =
   `[789]${SEPARATOR}[01](?:${SEPARATOR}[0-9]){8}${SEPARATOR}$`
 
 /** Separators may stand anywhere, so the pattern is slow on long texts. */
-const LONGEST = 64
+const MAX_LENGTH = 64
 
 const phonePattern = new RegExp(PHONE_PATTERN)
 
 /** The ten digits by which two phones are compared, or undefined when the text is not a Nigerian mobile. */
 export function toPhoneCore(phone: string): string | undefined {
   const trimmed = phone.trim()
-  if (trimmed.length > LONGEST) return undefined
+  if (trimmed.length > MAX_LENGTH) return undefined
   return phonePattern.test(trimmed) ? trimmed.replace(/[^0-9]/g, '').slice(-10) : undefined
 }
 

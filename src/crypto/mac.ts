@@ -44,14 +44,14 @@ function toPads(key: KeyObject): Pads {
 }
 
 /** Units of a short text, of which each takes three bytes at most. */
-const MOST_TEXT = 128
+const MAX_TEXT = 128
 /** Room for the inner pad and the parts; at least for a short text. */
 let scratch = Buffer.alloc(BLOCK_BYTES + 2048)
 const outerScratch = Buffer.alloc(BLOCK_BYTES + MAC_BYTES)
 
 /** The same for a short text, in hex: every verification computes one. */
 export function toTextMac(key: KeyObject, text: string): string {
-  if (text.length > MOST_TEXT) return toMac(key, Buffer.from(text)).toString('hex')
+  if (text.length > MAX_TEXT) return toMac(key, Buffer.from(text)).toString('hex')
   const { inner, outer } = padsOf.get(key) ?? toPads(key)
   scratch.set(inner)
   return finish(outer, BLOCK_BYTES + scratch.write(text, BLOCK_BYTES), 'hex')

@@ -4,7 +4,7 @@ import { UserError } from '../errors.ts'
 const NAME = 'TABBAT_ROOT_KEY_COMMAND'
 const TIMEOUT_MS = 10_000
 /** Two keys and much white space. */
-const MOST_BYTES = 4096
+const MAX_BYTES = 4096
 
 /** The command of the operator did not print a key. */
 export class FailedKeyCommand extends UserError {
@@ -17,7 +17,7 @@ export class FailedKeyCommand extends UserError {
  */
 export function runKeyCommand([program = '', ...args]: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    const options = { timeout: TIMEOUT_MS, maxBuffer: MOST_BYTES, killSignal: 'SIGKILL' } as const
+    const options = { timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES, killSignal: 'SIGKILL' } as const
     const child = execFile(program, args, options, (error, output) => {
       if (!error) return resolve(output)
       reject(new FailedKeyCommand(`${NAME} ${toReason(error)}. ${toAdvice(error)}`))
@@ -30,7 +30,7 @@ export function runKeyCommand([program = '', ...args]: readonly string[]): Promi
 type Failure = Error & { readonly code?: unknown; readonly killed?: boolean; readonly signal?: unknown }
 
 function toReason({ code, killed, signal }: Failure): string {
-  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `printed more than ${MOST_BYTES} bytes`
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `printed more than ${MAX_BYTES} bytes`
   if (killed) return `did not finish within ${TIMEOUT_MS / 1000} seconds`
   if (typeof code === 'number') return `exited with code ${code}`
   if (typeof code === 'string') return `could not be started (${code})`

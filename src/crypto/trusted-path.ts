@@ -12,7 +12,7 @@ export class UntrustedPath extends UserError {
 const GROUP_WRITES = 0o020
 const OTHERS_WRITE = 0o002
 const STICKY = 0o1000
-const MOST_LINKS = 40
+const MAX_LINKS = 40
 /** On macOS, members of this group may become root. */
 const MACOS_ADMIN = 80
 
@@ -93,7 +93,7 @@ function* listParts(path: string): Generator<[path: string, stats: Stats]> {
     if (!stats.isSymbolicLink()) current = part
     else {
       // Opening the path fails with a message of its own.
-      if (++links > MOST_LINKS) return
+      if (++links > MAX_LINKS) return
       const target = readlinkSync(part)
       names = [...toNames(target), ...names]
       if (isAbsolute(target)) current = root
