@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { makeCheckpoint } from '../src/audit/checkpoint.ts'
-import { toPolicyId } from '../src/audit/released-fields.ts'
-import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../src/audit/row.ts'
+import { type AuditEntry, EMPTY_HEAD, linkEntries, toPolicyId } from '../src/audit/row.ts'
 import type { Signer } from '../src/audit/signing.ts'
 import type { Store } from '../src/context/store.ts'
 import { createReference } from '../src/verification/reference.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { findCheckpointFile } from '../src/audit/checkpoint-file.ts'
 import { toPublicKey } from '../src/audit/open-checkpoint.ts'
 import { createSigner } from '../src/audit/signing.ts'
-import { verifyStore } from '../src/audit/verify-store.ts'
+import { verifyStore } from '../src/audit/verify/verify-store.ts'
 import { openStore } from '../src/context/store.ts'
 import { fillAuditLog } from './audit-sample.ts'
 

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
-import { auditBy } from '../audit/audit-by.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
+import { auditBy } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import { AdminError } from '../contract/admin-error.ts'
 import type { Role } from '../contract/role.ts'

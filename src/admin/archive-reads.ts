@@ -1,7 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import { type CheckDigest, createDigestCheck } from '../audit/archive/check-digest.ts'
-import { findArchivesOf } from '../audit/archive/find-archives.ts'
-import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
+import { type CheckDigest, createDigestCheck } from '../audit/archive/read-archive.ts'
+import { findArchivesOf, openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
 import type { AuditStore } from '../audit/audit-store.ts'
 import { UserError } from '../errors.ts'
 

@@ -1,4 +1,4 @@
-import { auditBy } from '../audit/audit-by.ts'
+import { auditBy } from '../audit/audit-log.ts'
 import { type ChangeRequest, importLists, rollBack, syncVendor } from '../catalogue/change.ts'
 import { diffFiles, toPlainChange } from '../catalogue/diff.ts'
 import { type CatalogueFolder, readShippedFolder } from '../catalogue/folder.ts'

@@ -1,4 +1,4 @@
-import { auditBy } from '../audit/audit-by.ts'
+import { auditBy } from '../audit/audit-log.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
 import { PersonReport } from '../contract/person-report.ts'

@@ -1,4 +1,4 @@
-import type { ArchiveStatement } from '../audit/archive/archive-statement.ts'
+import type { ArchiveStatement } from '../audit/archive/archive-format.ts'
 import type { ArchiveRow } from '../audit/archive-table.ts'
 import type { Context } from '../context/context.ts'
 import { readNodeReports } from '../context/nodes.ts'

@@ -1,4 +1,4 @@
-import { auditBy } from '../audit/audit-by.ts'
+import { auditBy } from '../audit/audit-log.ts'
 import { readShippedFolder } from '../catalogue/folder.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'

@@ -1,4 +1,4 @@
-import { auditBy } from '../audit/audit-by.ts'
+import { auditBy } from '../audit/audit-log.ts'
 import { EVENT_TYPES, KEY_EVENTS } from '../contract/event.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'

@@ -7,7 +7,7 @@ export const WORKER_THREADS = {
   'chain-check': 'src/admin/chain-check-worker.ts',
   'record-count': 'src/admin/record-count-worker.ts',
   search: 'src/admin/search-worker.ts',
-  'audit-verify': 'src/audit/verify-worker.ts',
+  'audit-verify': 'src/audit/verify/verify-worker.ts',
   scrub: 'src/registry/scrub-worker.ts',
   sealing: 'src/registry/import/sealing-worker.ts',
   'sqlite-writer': 'src/context/sqlite-worker.ts',

@@ -24,13 +24,13 @@ export type AcknowledgedFile = {
   readonly flush: () => Promise<void>
 }
 
-const MOST_ROWS = 50_000
+const MAX_ROWS = 50_000
 export const ACKNOWLEDGED_FOLDER = 'acknowledged'
 
 export function createAcknowledgedFile(
   dataDir: string,
   chain: string,
-  mostRows = MOST_ROWS,
+  mostRows = MAX_ROWS,
 ): AcknowledgedFile {
   const folder = join(dataDir, ACKNOWLEDGED_FOLDER)
   const path = join(folder, `${chain}.log`)

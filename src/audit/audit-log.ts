@@ -1,3 +1,19 @@
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { isStoreFailure, toFatal } from '../database/failure.ts'
+import { AppError } from '../errors.ts'
+import type { CommitCheck, Refusal } from '../ledger/commit-check.ts'
+import type { Completion } from '../ledger/completion.ts'
+import type { QueueChange, QueueRefusal } from '../ledger/queue-change.ts'
+import type { AuditTable } from './audit-table.ts'
+import { createOwner, loadNodeName } from './chain-claim.ts'
+import type { Pending } from './chain-writer.ts'
+import { type ChainWriter, type ChainWriterOptions, openChainWriter } from './chain-writer.ts'
+import { makeCheckpoint } from './checkpoint.ts'
+import { findOpenLosses } from './losses.ts'
+import type { RecentRows } from './recent-rows.ts'
+import type { AuditEntry } from './row.ts'
+import type { Signer } from './signing.ts'
+
 /**
  * The audit log of this process. It guarantees that
  * - `record` resolves only after the rows are durable: a caller may then be answered, and not before;
@@ -12,19 +28,6 @@
  * so that writers never wait for each other. A checkpoint (a signed statement of the last row of every chain) is made every
  * minute, every 10 000 rows and at shutdown, in the database and in a file.
  */
-
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import { isStoreFailure, toFatal } from '../database/failure.ts'
-import { AppError } from '../errors.ts'
-import type { CommitCheck, Refusal } from '../ledger/commit-check.ts'
-import type { Completion } from '../ledger/completion.ts'
-import type { QueueChange, QueueRefusal } from '../ledger/queue-change.ts'
-import type { Pending } from './append-batch.ts'
-import { createOwner, loadNodeName } from './chain-claim.ts'
-import { type ChainWriter, type ChainWriterOptions, openChainWriter } from './chain-writer.ts'
-import { type CheckpointSchedule, createCheckpointSchedule } from './checkpoint-schedule.ts'
-import { findOpenLosses } from './open-losses.ts'
-import type { AuditEntry } from './row.ts'
 
 type AuditLogOptions = ChainWriterOptions & {
   readonly checkpointDir: string
@@ -43,7 +46,7 @@ const PROBE_EVERY_MS = 1000
 /** How often the acknowledged rows are written to the disk of this node. */
 const FLUSH_EVERY_MS = 1000
 /** At most this many requests share one commit. In PostgreSQL each person is a lock, and a server holds some 6000 in all. */
-const MOST_PENDING = 256
+const MAX_PENDING = 256
 
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const owner = createOwner()
@@ -180,7 +183,7 @@ export class AuditLog {
   /** Group commit: requests that arrive during a commit share the next one. */
   async #work(): Promise<void> {
     while (this.#queue.length > 0) {
-      let batch: readonly Pending[] = this.#queue.splice(0, MOST_PENDING)
+      let batch: readonly Pending[] = this.#queue.splice(0, MAX_PENDING)
       try {
         // Refusals are rare: the rows of the others are linked again without them.
         while (batch.length > 0) batch = await this.#commit(batch)
@@ -250,3 +253,86 @@ export class AuditLog {
     await this.#checkpoints.makeIfNeeded()
   }
 }
+
+/** Counts the rows since the last checkpoint, and makes the next one when it is due. */
+type CheckpointSchedule = {
+  /** One at a time; after a failure the next checkpoint covers the same rows. */
+  readonly make: () => Promise<void>
+  /** Makes one unless it would cover no new row. */
+  readonly makeIfNeeded: () => Promise<void>
+  /** Counts written rows. Makes a checkpoint every 10 000. */
+  readonly count: (rows: number) => void
+  /** When the last one was made, in Unix time in milliseconds; undefined before the first. */
+  readonly lastAt: () => number | undefined
+  readonly rowsSince: () => number
+  /** Waits for the running checkpoint and makes the last one. */
+  readonly finish: () => Promise<void>
+}
+
+type CheckpointScheduleOptions = {
+  readonly table: AuditTable
+  readonly signer: Signer
+  readonly checkpointDir: string
+  readonly recent?: RecentRows | undefined
+  readonly onCheckpointFailure: (error: unknown) => void
+}
+
+const CHECKPOINT_EVERY_ROWS = 10_000
+
+function createCheckpointSchedule(
+  { table, signer, checkpointDir, recent, onCheckpointFailure }: CheckpointScheduleOptions,
+  reportFailure: (error: unknown) => void,
+): CheckpointSchedule {
+  let running: Promise<void> | undefined
+  let rowsSince = 0
+  let lastAt: number | undefined
+
+  const fail = (error: unknown) => {
+    onCheckpointFailure(error)
+    // A store failure stops the log; an unwritable checkpoint folder does not.
+    reportFailure(error)
+  }
+  const make = () => {
+    const covered = rowsSince
+    running ??= makeCheckpoint(table, signer, checkpointDir, recent)
+      .then(() => {
+        // Rows written meanwhile belong to the next checkpoint.
+        rowsSince -= covered
+        lastAt = Date.now()
+      }, fail)
+      .finally(() => {
+        running = undefined
+      })
+    return running
+  }
+  const makeIfNeeded = async () => {
+    if (rowsSince > 0) await make()
+  }
+  return {
+    make,
+    makeIfNeeded,
+    count: (rows) => {
+      const before = rowsSince
+      rowsSince += rows
+      // A failed checkpoint is not repeated with every commit.
+      if (before % CHECKPOINT_EVERY_ROWS > rowsSince % CHECKPOINT_EVERY_ROWS) void make()
+    },
+    lastAt: () => lastAt,
+    rowsSince: () => rowsSince,
+    finish: async () => {
+      await running
+      await makeIfNeeded()
+    },
+  }
+}
+
+/** Adds the account that makes a change to the detail of every row. */
+export const auditBy = (
+  { context }: { readonly context: { readonly audit: Pick<AuditLog, 'record'> } },
+  { name }: { readonly name: string },
+) => ({
+  record: (entries: readonly AuditEntry[]): Promise<void> =>
+    context.audit.record(
+      entries.map((entry) => ({ ...entry, detail: [entry.detail, `by ${name}`].filter(Boolean).join('; ') })),
+    ),
+})

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { printMetrics } from '../telemetry/metric.ts'
-import { toAuditMetrics } from './audit-metrics.ts'
+import { toAuditMetrics } from './open-audit.ts'
 
 it('says that the audit log cannot be written, and has the time of its last checkpoint in seconds', () => {
   const state = { isHealthy: false, checkpointedAt: 1_700_000_000_000, rowsSinceCheckpoint: 7 }

@@ -1,20 +1,32 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
+import { isOutcomeUnknown } from '../database/failure.ts'
+import { LOST_CODE } from '../database/sqlite-files.ts'
+import { isServerTimeout } from '../database/timeout-breaker.ts'
 import { AppError } from '../errors.ts'
+import type { Appended } from '../ledger/audit-batch.ts'
 import { endOf, monthOf } from '../ledger/audit-months.ts'
-import { createRowBuffer, toEncodedRows } from '../ledger/encoded-rows.ts'
+import type { AuditRow } from '../ledger/audit-row.ts'
+import { type CommitCheck, packChecks, type Refusal } from '../ledger/commit-check.ts'
+import type { Completion } from '../ledger/completion.ts'
+import { createRowBuffer, type EncodedRows, toEncodedRows } from '../ledger/encoded-rows.ts'
+import type { QueueChange, QueueRefusal } from '../ledger/queue-change.ts'
 import { removeAcknowledged } from './acknowledged-file.ts'
-import { appendBatch, type Pending, settleBatch, takeRefused } from './append-batch.ts'
 import type { Head } from './audit-chains.ts'
 import type { AuditTable } from './audit-table.ts'
 import { claimChain } from './chain-claim.ts'
-import { acceptLoss } from './loss-statement.ts'
 import type { Loss } from './loss-table.ts'
-import { type AcknowledgedRowsLost, createLossWatch, type LossOptions, type LossWatch } from './loss-watch.ts'
-import { createPolicyStore, type PolicyStore } from './policy-store.ts'
+import {
+  type AcknowledgedRowsLost,
+  acceptLoss,
+  createLossWatch,
+  type LossOptions,
+  type LossWatch,
+} from './losses.ts'
 import type { RecentRows } from './recent-rows.ts'
-import { type AuditEntry, EMPTY_HEAD, linkEntries } from './row.ts'
+import { type AuditEntry, EMPTY_HEAD, linkEntries, toPolicyId } from './row.ts'
 import type { Signer } from './signing.ts'
-import { refuseLostRows } from './unknown-commit.ts'
+import { tallyRows } from './tally.ts'
 
 export type ChainWriterOptions = {
   readonly table: AuditTable
@@ -176,5 +188,117 @@ export class ChainWriter {
     let lost: AcknowledgedRowsLost | undefined
     for (const watch of this.#watches) lost = (await watch.findLoss()) ?? lost
     return lost
+  }
+}
+
+/** A request that waits for its commit. */
+export type Pending = {
+  readonly entries: readonly AuditEntry[]
+  readonly completion?: Completion | undefined
+  readonly check?: CommitCheck | undefined
+  readonly queue?: QueueChange | undefined
+  readonly resolve: (refusal?: Refusal | QueueRefusal) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Writes the rows of a batch with its completions, checks, changes of the queue and tallies, in one commit. */
+async function appendBatch(
+  table: AuditTable,
+  batch: readonly Pending[],
+  rows: readonly AuditRow[],
+  encoded: EncodedRows,
+): Promise<Omit<Appended, 'late'> & { readonly late: ReadonlySet<Pending | undefined> }> {
+  const completing = batch.filter(({ completion }) => completion)
+  const completions = completing.flatMap(({ completion }) => completion ?? [])
+  const now = steadyNow()
+  const checks = packChecks(
+    batch.map(({ check }) => check),
+    now,
+  )
+  const changes = batch.flatMap(({ queue }, position) => (queue ? [[position, queue] as const] : []))
+  const last = rows.at(-1)
+  const { refused, late } = await table
+    .append(table.packRows(rows, encoded), completions, tallyRows(rows), checks, { now, changes })
+    .catch(async (error): Promise<Appended> => {
+      if (!last || !(await wasCommitted(table, last.chain, last, error))) throw error
+      // Which completions were late is unknown then: all of these callers must ask again for the response.
+      return { refused: [], late: completions.keys().toArray() }
+    })
+  return { refused, late: new Set(late.map((index) => completing[index])) }
+}
+
+/** Resolves the requests of a batch that is written. */
+function settleBatch(batch: readonly Pending[], late: ReadonlySet<Pending | undefined>): void {
+  for (const pending of batch) {
+    const { check, resolve, reject } = pending
+    if (check?.guess?.isWrong) check.guess.attempt.counted = true
+    // The lease ended and another request took the Idempotency-Key: the rows are written, but this response is not stored.
+    if (late.has(pending)) reject(new AppError('idempotency_in_progress'))
+    else resolve()
+  }
+}
+
+/** Tells the refused ones, and returns the others. */
+function takeRefused(batch: readonly Pending[], refused: Appended['refused']): Pending[] {
+  const refusals = new Map(refused)
+  for (const [position, refusal] of refusals) batch[position]?.resolve(refusal)
+  return batch.filter((_pending, position) => !refusals.has(position))
+}
+
+/** The database no longer holds rows that were acknowledged. */
+class RowsLost extends Error {
+  readonly code = LOST_CODE
+
+  constructor() {
+    super('the audit log has lost acknowledged rows')
+    this.name = 'RowsLost'
+  }
+}
+
+const holds = async (table: AuditTable, chain: string, { sequence, hash }: Head) => {
+  const row = await table.find(chain, sequence)
+  return row !== undefined && Buffer.from(row.hash).equals(hash)
+}
+
+/** How much longer callers wait for the answer. */
+export const LOOK_MS = 1000
+
+/**
+ * Whether a commit whose reply was lost has been executed: looks for its last row. A server that was silent for the whole
+ * time of an operation is not asked, because its callers have waited long enough. They get 503, and the log is read before the
+ * next row is written.
+ */
+async function wasCommitted(table: AuditTable, chain: string, last: Head | undefined, error: unknown) {
+  if (!last || !isOutcomeUnknown(error) || isServerTimeout(error)) return false
+  const isThere = holds(table, chain, last).catch(() => false)
+  return Promise.race([isThere, pause(LOOK_MS, false, { ref: false })])
+}
+
+/** Throws when acknowledged rows are gone, as after a failover to a standby that lagged or a restored old copy. */
+async function refuseLostRows(table: AuditTable, chain: string, last: Head | undefined) {
+  if (last && !(await holds(table, chain, last))) throw new RowsLost()
+}
+
+/** Stores the names of released fields once, before the first row that refers to them. */
+type PolicyStore = {
+  /** Undefined when all are stored, as with most batches. */
+  readonly store: (entries: readonly AuditEntry[]) => undefined | Promise<void>
+  /** After a failure it is unknown what the database holds. */
+  readonly forget: () => void
+}
+
+function createPolicyStore(table: Pick<AuditTable, 'insertPolicies'>): PolicyStore {
+  const stored = new Set<string>()
+  const insert = async (fresh: ReadonlySet<string>) => {
+    await table.insertPolicies([...fresh].map((fields) => ({ id: toPolicyId(fields), fields })))
+    for (const fields of fresh) stored.add(fields)
+  }
+  return {
+    store: (entries) => {
+      const fresh = new Set<string>()
+      for (const { fields_released: fields } of entries) if (fields && !stored.has(fields)) fresh.add(fields)
+      return fresh.size === 0 ? undefined : insert(fresh)
+    },
+    forget: () => stored.clear(),
   }
 }

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { isHash, openCheckpoint } from './open-checkpoint.ts'
-import { climb, type ProofStep } from './verify-merkle.ts'
-import { createRowHasher, FIELDS_OF_FORMAT_1, HASHED_FIELDS, toReference } from './verify-row.ts'
+import { climb, type ProofStep } from './verify/merkle-tree.ts'
+import { createRowHasher, FIELDS_OF_FORMAT_1, HASHED_FIELDS, toReference } from './verify/row-hasher.ts'
 
 type Field = (typeof FIELDS_OF_FORMAT_1)[number]
 

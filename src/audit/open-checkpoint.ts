@@ -70,3 +70,10 @@ export function toPublicKey(pem: string, where: string): KeyObject {
   }
   throw refusal
 }
+
+export const isSameHead = (one: SignedHead | undefined, other: SignedHead) =>
+  one !== undefined &&
+  one.sequence === other.sequence &&
+  one.hash === other.hash &&
+  one.from === other.from &&
+  one.root === other.root

@@ -1,13 +1,16 @@
+import type { KeyObject } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UserError } from '../errors.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
+import type { ArchivedLog } from './archive/archived-log.ts'
+import { type AuditSnapshot, withAuditSnapshot } from './audit-snapshot.ts'
 import type { AuditStore } from './audit-store.ts'
 import type { Checkpoint } from './audit-table.ts'
 import { checkProof, PROOF_KIND, type Proof, type ProofRow, toProofText } from './check-proof.ts'
 import { makeCheckpoint } from './checkpoint.ts'
-import { findCovering, type LogWithArchives } from './covering-checkpoint.ts'
-import { toMerklePath } from './merkle.ts'
-import { type SignedHead, toPublicKey } from './open-checkpoint.ts'
-import { refuseOlderStore } from './open-losses.ts'
+import { refuseOlderStore } from './losses.ts'
+import { buildMerkleTree, type MerkleTree, type Step, toMerklePath } from './merkle.ts'
+import { openCheckpoint, type SignedHead, toPublicKey } from './open-checkpoint.ts'
 import type { Signer } from './signing.ts'
 
 /** The log, and the key that signs a new checkpoint where none covers the row yet. */
@@ -73,3 +76,113 @@ function toProofRow(row: LoggedRow): ProofRow {
 }
 
 const toPlain = ({ time, body, signature }: Checkpoint): Checkpoint => ({ time, body, signature })
+
+/** A checkpoint, and its statement about the rows of a chain among which a row is. */
+type Covering = { readonly checkpoint: Checkpoint; readonly head: SignedHead }
+
+/** Nearly always one of the first checkpoints after the row covers it. */
+const FIRST_LOOK = 4
+
+/** The log, and its archives: the checkpoints of an archived row are in its archive. */
+export type LogWithArchives = {
+  readonly store: AuditStore
+  readonly archived?: Pick<ArchivedLog, 'has' | 'checkpoints'> | undefined
+}
+
+/** The first checkpoint whose Merkle tree has the row. */
+async function findCovering(
+  { store, archived }: LogWithArchives,
+  publicKey: KeyObject,
+  row: LoggedRow,
+): Promise<Covering | undefined> {
+  const found =
+    archived?.has(row.chain) && (await findIn(archived.checkpoints(row.chain, row.time), publicKey, row))
+  if (found) return found
+  for (const checkpoint of await store.audit.checkpointsFrom(row.time, FIRST_LOOK)) {
+    const covering = toCovering(checkpoint, publicKey, row)
+    if (covering) return covering
+  }
+  return withAuditSnapshot(store, async (scan) => {
+    // A checkpoint is later than its rows, unless the clock was set back.
+    return (await findAfter(scan, publicKey, row, row.time)) ?? (await findAfter(scan, publicKey, row, ''))
+  })
+}
+
+const findAfter = (scan: AuditSnapshot, publicKey: KeyObject, row: LoggedRow, after: string) =>
+  findIn(scan.checkpoints(after), publicKey, row)
+
+async function findIn(
+  pages: AsyncIterable<readonly Checkpoint[]>,
+  publicKey: KeyObject,
+  row: LoggedRow,
+): Promise<Covering | undefined> {
+  for await (const page of pages)
+    for (const checkpoint of page) {
+      const covering = toCovering(checkpoint, publicKey, row)
+      if (covering) return covering
+    }
+  return undefined
+}
+
+function toCovering(checkpoint: Checkpoint, publicKey: KeyObject, row: LoggedRow): Covering | undefined {
+  // A signature takes much longer to check.
+  if (!checkpoint.body.includes(row.chain)) return undefined
+  const opened = openCheckpoint(checkpoint, publicKey)
+  const head = 'heads' in opened ? opened.heads.find((each) => covers(each, row)) : undefined
+  return head && { checkpoint, head }
+}
+
+const covers = ({ chain, from, sequence }: SignedHead, row: Pick<LoggedRow, 'chain' | 'sequence'>): boolean =>
+  chain === row.chain && from < row.sequence && row.sequence <= sequence
+
+/** The checkpoint that covers a row, and the path from the row to its signed root. */
+type RowProof = { readonly checkpoint: Checkpoint; readonly path: readonly Step[] }
+
+type Tree = Covering & { readonly tree: MerkleTree }
+
+/** Rows are read chain by chain backwards, so a few trees are enough. Each has up to some 10 000 rows. */
+const MAX_TREES = 16
+const HASHES_AT_ONCE = 1000
+
+/**
+ * Proves many rows: each tree is built once. Undefined when no checkpoint covers the row, or when rows that it covers are
+ * missing or were changed. `sign` makes a checkpoint; it is called at most once, for rows that were written after the last one.
+ */
+export function createRowProver(
+  log: LogWithArchives,
+  publicKey: KeyObject,
+  sign: () => Promise<void>,
+): (row: LoggedRow) => Promise<RowProof | undefined> {
+  const trees: Tree[] = []
+  let isSigned = false
+  const findNow = async (row: LoggedRow) => {
+    const covering = await findCovering(log, publicKey, row)
+    if (covering || isSigned) return covering
+    isSigned = true
+    await sign()
+    return findCovering(log, publicKey, row)
+  }
+  const open = async (row: LoggedRow): Promise<Tree | undefined> => {
+    const known = trees.find(({ head }) => covers(head, row))
+    if (known) return known
+    const covering = await findNow(row)
+    if (!covering) return undefined
+    const made = { ...covering, tree: await buildMerkleTree(readHashes(log.store, covering)) }
+    trees.unshift(made)
+    trees.splice(MAX_TREES)
+    return made
+  }
+  return async (row) => {
+    const { head, tree, checkpoint } = (await open(row)) ?? {}
+    if (!head || !tree || !checkpoint || tree.root !== head.root) return undefined
+    return { checkpoint, path: tree.pathOf(row.sequence - head.from - 1) }
+  }
+}
+
+async function* readHashes({ audit }: AuditStore, { head: { chain, from, sequence } }: Covering) {
+  for (let after = from; after < sequence; after += HASHES_AT_ONCE) {
+    // SQLite answers synchronously: let other work run between two pages.
+    await nextTurn()
+    yield await audit.hashes(chain, after, Math.min(after + HASHES_AT_ONCE, sequence))
+  }
+}

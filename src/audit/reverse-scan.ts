@@ -22,7 +22,7 @@ export type ReverseScanTable = Pick<AuditTable, 'chains' | 'head' | 'pageBack' |
 /** Within a chain, a row can be earlier than the row before it by at most this much. */
 const DISORDER_MS = 60_000
 const FIRST_BLOCK = 64
-const LARGEST_BLOCK = 512
+const MAX_BLOCK = 512
 const RANGE_ROWS = 5000
 
 /**
@@ -101,7 +101,7 @@ function createReader(table: ReverseScanTable, chain: string, start: number): Re
     await nextTurn()
     const rows = await table.pageBack(chain, before, size)
     before = rows.at(-1)?.sequence ?? before
-    size = Math.min(size * 2, LARGEST_BLOCK)
+    size = Math.min(size * 2, MAX_BLOCK)
     block = rows.values()
     return block.next().value
   }

@@ -3,7 +3,6 @@ import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { AuditRow } from '../ledger/audit-row.ts'
 import { addHash, addRow, createRowBuffer, type RowBuffer } from '../ledger/encoded-rows.ts'
 import type { Head } from './audit-chains.ts'
-import { toPolicyId } from './released-fields.ts'
 
 /** An event before it has a position in the log. Absent fields become null. `fields_released` are the names of the fields. */
 export type AuditEntry = Partial<
@@ -74,3 +73,84 @@ function hashRow(buffer: RowBuffer, row: Omit<AuditRow, 'hash'>): Buffer {
   addHash(buffer, digest)
   return digest
 }
+
+/** Each computed once. There are as many as field policies of keys. */
+const ids = new Map<string, string>()
+
+/** The id of a field policy, which rows hold instead of the names: the beginning of the SHA-256 of its text. */
+export function toPolicyId(fields: string): string {
+  const known = ids.get(fields)
+  if (known !== undefined) return known
+  const id = hash('sha256', fields, 'base64url').slice(0, 22)
+  ids.set(fields, id)
+  return id
+}
+
+/** All values of the column `phase`. A test fails when one is missing here. */
+export const AUDIT_PHASES = [
+  'queued',
+  'intent',
+  'attempt',
+  'outcome',
+  'replay',
+  'batch_accepted',
+  'batch_read',
+  'batch_cancelled',
+  'picture_fetched',
+  'key_created',
+  'key_changed',
+  'key_revoked',
+  'key_rolled',
+  'record_viewed',
+  'record_revealed',
+  'record_erased',
+  'records_expired',
+  'person_reported',
+  'number_unlocked',
+  'import_started',
+  'imported',
+  'catalogue_changed',
+  'catalogue_sync',
+  'catalogue_reviewed',
+  'source_checked',
+  'source_disabled',
+  'source_enabled',
+  'source_order_changed',
+  'webhook_created',
+  'webhook_rolled',
+  'webhook_disabled',
+  'webhook_enabled',
+  'webhook_deleted',
+  'webhook_tested',
+  'webhook_resent',
+  'audit_searched',
+  'audit_viewed',
+  'audit_proved',
+  'registry_counted',
+  'audit_verified',
+  'audit_exported',
+  'log_archived',
+  'root_rotation_started',
+  'root_rotated',
+  'backup_written',
+  'restored',
+  'signed_in',
+  'sign_in_failed',
+  'signed_out',
+  'sessions_ended',
+  'confirmed',
+  'second_factor_added',
+  'second_factor_removed',
+  'second_factor_reset',
+  'recovery_codes_renewed',
+  'password_changed',
+  'account_invited',
+  'invitation_voided',
+  'account_created',
+  'account_reset',
+  'account_removed',
+  'role_changed',
+  'token_created',
+  'token_revoked',
+  'token_refused',
+] as const

@@ -1,12 +1,20 @@
 import { DAY_MS } from '../contract/time.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
-import { type AuditFilter, compareAge } from './audit-filter.ts'
+import { type AuditFilter, compareAge, fitsKey, fitsOutcome, fitsTime } from './audit-filter.ts'
 import type { Period } from './audit-queries.ts'
 import type { AuditTable } from './audit-table.ts'
+import { readSourceAttempts, type SourceAttempt } from './export.ts'
 import { type ScanPosition, type Step, scanBackwards, toComparable } from './reverse-scan.ts'
-import { findIndexed, isAfter, type SearchTable, toPosition } from './search.ts'
-import { collectPage, SEARCH_LIMITS, type SearchPage, type SearchStep } from './search-page.ts'
-import { fitsTimeline, mayBeMain, type Timeline, toTimeline } from './timeline.ts'
+import {
+  collectPage,
+  findIndexed,
+  isAfter,
+  SEARCH_LIMITS,
+  type SearchPage,
+  type SearchStep,
+  type SearchTable,
+  toPosition,
+} from './search.ts'
 
 export type TimelineTable = SearchTable & Pick<AuditTable, 'byReferences'>
 
@@ -15,8 +23,8 @@ const READ_AT_ONCE = 64
 /** Rows that are held back until their verifications are read. */
 const HELD = 512
 /** Rows of all these verifications. If there are more, stored responses were returned very often. */
-const MOST_ROWS = 20_000
-const MOST_ENDED = 50_000
+const MAX_ROWS = 20_000
+const MAX_ENDED = 50_000
 
 /** One page of the verifications that fit, each once. */
 export const searchTimelines = (
@@ -63,7 +71,7 @@ function createCandidateCheck(filter: AuditFilter): (row: LoggedRow) => boolean 
   return (row) => {
     const { request_reference: reference, phase } = row
     const isOpen = !ended.has(reference)
-    if (ended.size > MOST_ENDED) ended.clear()
+    if (ended.size > MAX_ENDED) ended.clear()
     if (phase === 'outcome') ended.add(reference)
     return isOpen && mayBeMain(row, filter)
   }
@@ -103,10 +111,10 @@ async function readTimelines(
 ): Promise<Map<string | null, Timeline>> {
   if (rows.length === 0) return new Map()
   const references = new Set(rows.flatMap((row) => row.request_reference ?? []))
-  const all = await table.byReferences([...references], MOST_ROWS, toNear(rows))
+  const all = await table.byReferences([...references], MAX_ROWS, toNear(rows))
   const timelines = new Map<string | null, Timeline>()
   for (const [reference, some] of Map.groupBy(all, (row) => row.request_reference ?? '')) {
-    const timeline = toTimeline(reference, some, all.length < MOST_ROWS)
+    const timeline = toTimeline(reference, some, all.length < MAX_ROWS)
     if (timeline) timelines.set(reference, timeline)
   }
   return timelines
@@ -123,3 +131,81 @@ function toNear(rows: readonly LoggedRow[]): Period {
 
 const isSameRow = (one: LoggedRow, other: LoggedRow) =>
   one.chain === other.chain && one.sequence === other.sequence
+
+/** The audit rows of one verification. */
+export type Timeline = {
+  readonly reference: string
+  /** Oldest first. */
+  readonly rows: readonly LoggedRow[]
+  /** False when rows of the phase `replay` are missing here: there are too many of them. */
+  readonly isWhole: boolean
+  /** The row of its outcome; without one, its latest row. A search finds the verification at this row. */
+  readonly main: LoggedRow
+  readonly startedAt: string
+  readonly outcome: string | null
+  /** Of all rows, in order. */
+  readonly sourceAttempts: readonly SourceAttempt[]
+}
+
+/** The phases of a verification, without what is done with its answer later. */
+const STEPS: readonly string[] = ['queued', 'intent', 'attempt', 'outcome']
+
+const isStep = ({ phase, request_reference }: LoggedRow) =>
+  request_reference !== null && STEPS.includes(phase)
+
+/** Undefined for rows that are not of a verification. */
+function toTimeline(reference: string, unsorted: readonly LoggedRow[], isWhole = true): Timeline | undefined {
+  const rows = unsorted.toSorted((one, other) => compareAge(other, one))
+  const steps = rows.filter(isStep)
+  const [first] = steps
+  const outcome = steps.findLast(({ phase }) => phase === 'outcome')
+  const main = outcome ?? steps.at(-1)
+  if (!first || !main) return undefined
+  return {
+    reference,
+    rows,
+    isWhole,
+    main,
+    startedAt: first.started_at ?? first.time,
+    outcome: outcome?.outcome ?? null,
+    sourceAttempts: steps.flatMap(readSourceAttempts),
+  }
+}
+
+/** A value that all rows have in common. A row that ends a queued verification lacks some of them. */
+export const findShared = ({ rows }: Timeline, name: 'amount' | 'consent_reference'): string | null =>
+  rows.find((row) => row[name] !== null)?.[name] ?? null
+
+function fitsTimeline(timeline: Timeline, filter: AuditFilter): boolean {
+  const { main, rows, outcome, reference, sourceAttempts } = timeline
+  const { request_reference, operation, subject, consent_reference, source } = filter
+  return (
+    fitsKey(main, filter) &&
+    fitsTime(main, filter) &&
+    fitsOutcome(outcome, filter) &&
+    (request_reference === undefined || request_reference === reference) &&
+    (operation === undefined || operation === main.operation) &&
+    (subject === undefined || rows.some((row) => row.subject === subject)) &&
+    (consent_reference === undefined || consent_reference === findShared(timeline, 'consent_reference')) &&
+    (source === undefined || sourceAttempts.some(({ name }) => name === source))
+  )
+}
+
+/** False when this row alone shows that it is not the main row of a verification that fits. */
+function mayBeMain(row: LoggedRow, filter: AuditFilter): boolean {
+  const { operation, subject, consent_reference, source } = filter
+  const { consent_reference: given, started_at } = row
+  return (
+    isStep(row) &&
+    fitsKey(row, filter) &&
+    fitsTime(row, filter) &&
+    fitsOutcome(row.phase === 'outcome' ? row.outcome : null, filter) &&
+    (operation === undefined || operation === row.operation) &&
+    (subject === undefined || subject === row.subject) &&
+    (consent_reference === undefined || consent_reference === (given ?? consent_reference)) &&
+    // A row with the time of the start is a whole verification.
+    (source === undefined ||
+      started_at === null ||
+      readSourceAttempts(row).some(({ name }) => name === source))
+  )
+}

@@ -2,13 +2,6 @@ import type { LoggedRow } from '../ledger/audit-row.ts'
 import { type AuditFilter, compareAge, fitsRow } from './audit-filter.ts'
 import type { AuditTable } from './audit-table.ts'
 import { type ReverseScanTable, type ScanPosition, scanBackwards } from './reverse-scan.ts'
-import {
-  collectPage,
-  SEARCH_LIMITS,
-  type SearchLimits,
-  type SearchPage,
-  type SearchStep,
-} from './search-page.ts'
 
 export type SearchTable = ReverseScanTable & Pick<AuditTable, 'byReference' | 'bySubject' | 'byConsent'>
 
@@ -56,3 +49,49 @@ export const isAfter = (row: LoggedRow, before: ScanPosition | undefined): boole
   before === undefined || compareAge(before, row) < 0
 
 export const toPosition = ({ time, chain, sequence }: LoggedRow): ScanPosition => ({ time, chain, sequence })
+
+/** One step of a search: the position that was reached, and what was found there. */
+export type SearchStep<T> = { readonly found: T | undefined; readonly position: ScanPosition }
+
+export type SearchPage<T> = {
+  /** Newest first. */
+  readonly found: readonly T[]
+  /** Where the next page begins; undefined at the end. */
+  readonly next: ScanPosition | undefined
+  /** The search stopped early, at the limit of rows or of time. */
+  readonly isCut: boolean
+  /** Rows that were read. */
+  readonly looked: number
+}
+
+type SearchLimits = {
+  /** Results of a page. */
+  readonly page: number
+  /** Rows that one search reads. */
+  readonly looks: number
+  /** A subject or a consent with more rows than this is searched by a scan instead of the index. */
+  readonly indexed: number
+  /** The time of the request is over. */
+  readonly isOver?: () => boolean
+}
+
+export const SEARCH_LIMITS: SearchLimits = { page: 50, looks: 20_000, indexed: 5000 }
+
+/** The first results of a search, within its limits. */
+export async function collectPage<T>(
+  steps: AsyncIterable<SearchStep<T>>,
+  { page, looks, isOver = () => false }: SearchLimits,
+): Promise<SearchPage<T>> {
+  const found: T[] = []
+  let looked = 0
+  let last: ScanPosition | undefined
+  for await (const step of steps) {
+    // Only now it is known that there are more rows.
+    if (found.length === page || looked === looks || (last && isOver()))
+      return { found, next: last, isCut: found.length < page, looked }
+    if (step.found !== undefined) found.push(step.found)
+    looked += 1
+    last = step.position
+  }
+  return { found, next: undefined, isCut: false, looked }
+}

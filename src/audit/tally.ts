@@ -66,7 +66,7 @@ const ANSWERS = ['found', 'not_found', 'watchlisted', 'reused']
 
 /** By the text of the attempts, most of which are alike. */
 const answering = new Map<string, string>()
-const MOST_ANSWERING = 1000
+const MAX_ANSWERING = 1000
 
 /** The source that answered; "none" when none did. */
 function findAnswering(sources: string | null): string {
@@ -75,7 +75,7 @@ function findAnswering(sources: string | null): string {
   if (known !== undefined) return known
   const tried = JSON.parse(sources) as { readonly name: string; readonly result: string }[]
   const source = tried.findLast(({ result }) => ANSWERS.includes(result))?.name ?? 'none'
-  if (answering.size >= MOST_ANSWERING) answering.clear()
+  if (answering.size >= MAX_ANSWERING) answering.clear()
   answering.set(sources, source)
   return source
 }

@@ -1,6 +1,6 @@
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
-import { verifyStore } from '../audit/verify-store.ts'
+import { verifyStore } from '../audit/verify/verify-store.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RootKeySettings } from '../crypto/root-key.ts'
 import { toAssociatedData, unseal } from '../crypto/seal.ts'

@@ -1,7 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { findArchives, findArchivesOf } from '../audit/archive/find-archives.ts'
-import { openWholeLog, toMissingText, type WholeLog } from '../audit/archive/whole-log.ts'
+import {
+  findArchives,
+  findArchivesOf,
+  openWholeLog,
+  toMissingText,
+  type WholeLog,
+} from '../audit/archive/whole-log.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
 import type { Config } from '../context/config.ts'

@@ -1,5 +1,4 @@
-import { auditBy } from '../audit/audit-by.ts'
-import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
+import { type AuditLog, auditBy, openAuditLog } from '../audit/audit-log.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
 import { createKeepRevocations, toRevocationsFolder } from '../backup/keep-revocations.ts'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import { type AuditState, toAuditMetrics } from '../audit/audit-metrics.ts'
+import { type AuditState, toAuditMetrics } from '../audit/open-audit.ts'
 import type { TlsCertificate } from '../http/tls-listener.ts'
 import type { RequestLog } from '../requests/request-log.ts'
 import type { SourceChain } from '../sources/source-chain.ts'

@@ -8,14 +8,14 @@ import { computeMerkleRoot, toMerklePath } from '../../src/audit/merkle.ts'
 import { openCheckpoint, toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
-import { climb, createTree, type ProofStep } from '../../src/audit/verify-merkle.ts'
+import { climb, createTree, type ProofStep } from '../../src/audit/verify/merkle-tree.ts'
 import {
   createRowHasher,
   FIELDS_OF_FORMAT_1,
   HASHED_FIELDS,
   toReference,
   ZERO_HASH,
-} from '../../src/audit/verify-row.ts'
+} from '../../src/audit/verify/row-hasher.ts'
 import { AUDIT_COLUMNS } from '../../src/ledger/audit-row.ts'
 import { linkFormat1 } from './format-1.ts'
 

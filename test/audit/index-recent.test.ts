@@ -13,7 +13,7 @@ import {
   SUBJECT_INDEX,
   type SubjectTable,
 } from '../../src/audit/subject-table.ts'
-import { verifyStore } from '../../src/audit/verify-store.ts'
+import { verifyStore } from '../../src/audit/verify/verify-store.ts'
 import type { Store } from '../../src/context/store.ts'
 import { newDataDir } from '../process/tabbat.ts'
 import { describeEngines, ENGINES, newFolder, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { createSqliteAuditSnapshot } from '../../src/audit/audit-snapshot.ts'
-import type { VerifyOptions } from '../../src/audit/verify-audit-log.ts'
-import { verifyInThreads } from '../../src/audit/verify-in-threads.ts'
-import { createStretchCheck } from '../../src/audit/verify-segments.ts'
+import { createStretchCheck } from '../../src/audit/verify/stretch-check.ts'
+import type { VerifyOptions } from '../../src/audit/verify/verify-audit-log.ts'
+import { verifyInThreads } from '../../src/audit/verify/verify-in-threads.ts'
 import { createSqliteRowPages } from '../../src/database/sqlite-row-pages.ts'
 
 /** Small, so that checkpoints cover several parts. */
@@ -11,6 +11,6 @@ const PART_ROWS = 8
 /** What the threads of a verification do, on this connection: undefined when they do not accept the log. */
 export function verifyPages(database: DatabaseSync, options: VerifyOptions) {
   const pages = createSqliteRowPages(database)
-  const checker = { check: createStretchCheck(pages), mostAtOnce: 3 }
+  const checker = { check: createStretchCheck(pages), maxAtOnce: 3 }
   return verifyInThreads(createSqliteAuditSnapshot(database), checker, options, PART_ROWS)
 }

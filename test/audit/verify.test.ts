@@ -11,8 +11,8 @@ import { findCheckpointFile } from '../../src/audit/checkpoint-file.ts'
 import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
-import { verifyAuditLog } from '../../src/audit/verify-audit-log.ts'
-import { verifyStore } from '../../src/audit/verify-store.ts'
+import { verifyAuditLog } from '../../src/audit/verify/verify-audit-log.ts'
+import { verifyStore } from '../../src/audit/verify/verify-store.ts'
 import { CHAINS, createSampleLog, readLines, type SampleLog } from './sample-log.ts'
 
 let log: SampleLog

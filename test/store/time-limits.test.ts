@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { LOOK_MS } from '../../src/audit/unknown-commit.ts'
+import { LOOK_MS } from '../../src/audit/chain-writer.ts'
 import { toTimeLimits } from '../../src/database/time-limits.ts'
 import { PROBE_MS } from '../../src/database/timeout-breaker.ts'
 import { LEASE_WAIT_MS } from '../../src/keys/node-leases.ts'

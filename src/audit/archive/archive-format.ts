@@ -1,3 +1,11 @@
+import type { KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
+import { AUDIT_COLUMNS, type AuditRow } from '../../ledger/audit-row.ts'
+import { isCount, isHash, isSigned } from '../open-checkpoint.ts'
+import type { Signer } from '../signing.ts'
+import { findInPage, type SubjectOfRow, toBucket, toKeys, toPages } from '../subject-blocks.ts'
+
 /**
  * An archive is a file of zstd frames, one after another: `zstd -dc` prints all of it as NDJSON. Each frame can be read alone.
  * What is not NDJSON (the indexes, the places at the end) is in skippable frames, which zstd ignores.
@@ -6,11 +14,6 @@
  *
  * docs/audit-format.md describes it for other programs.
  */
-
-import { promisify } from 'node:util'
-import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
-import type { AuditRow } from '../../ledger/audit-row.ts'
-import { AUDIT_COLUMNS } from '../../ledger/audit-row.ts'
 
 export const ARCHIVE_KIND = 'tabbat-audit-archive'
 export const ARCHIVE_VERSION = 1
@@ -68,9 +71,9 @@ export const MAX_FRAME_BYTES = 256 * 1024 * 1024
 /** A frame says how much memory its unpacking needs. Those of the writer need less. */
 const WINDOW = { [constants.ZSTD_d_windowLogMax]: 24 }
 
-/** In a thread. Fails if the content is larger than `mostBytes`, without unpacking more than that. */
-export const decompressFrame = (bytes: Buffer, mostBytes: number): Promise<Buffer> =>
-  decompress(bytes, { maxOutputLength: mostBytes, params: WINDOW })
+/** In a thread. Fails if the content is larger than `maxBytes`, without unpacking more than that. */
+export const decompressFrame = (bytes: Buffer, maxBytes: number): Promise<Buffer> =>
+  decompress(bytes, { maxOutputLength: maxBytes, params: WINDOW })
 
 export function toLines(content: Buffer): string[] {
   const text = content.toString('utf8').trimEnd()
@@ -118,3 +121,96 @@ export function readPlaces(
 
 export const toRowLine = (row: AuditRow): string =>
   JSON.stringify(ARCHIVE_COLUMNS.map((column) => row[column]))
+
+/**
+ * The rows of a block by a text of theirs: a subject or a request_reference. First the ends of 256 buckets, as unsigned 32-bit
+ * integers, then their entries: see subject-blocks.ts.
+ */
+const BUCKETS = 256
+const ENDS_BYTES = BUCKETS * 4
+
+export function toIndex(rows: readonly SubjectOfRow[], first: number): Buffer {
+  const pages = new Map(toPages(toKeys(rows, first)))
+  const ends = Buffer.alloc(ENDS_BYTES)
+  const parts: Uint8Array[] = [ends]
+  let end = 0
+  for (let bucket = 0; bucket < BUCKETS; bucket++) {
+    const page = pages.get(bucket)
+    if (page) parts.push(page)
+    end += page?.length ?? 0
+    ends.writeUInt32BE(end, bucket * 4)
+  }
+  return Buffer.concat(parts)
+}
+
+type ReadBytes = (place: Place) => Promise<Buffer>
+
+/** The sequences of the rows that may have this text. Reads one bucket. */
+export async function findInIndex(
+  read: ReadBytes,
+  index: Place,
+  text: string,
+  first: number,
+): Promise<number[]> {
+  const bucket = toBucket(text)
+  const before = Math.max(bucket - 1, 0)
+  const ends = await read({ at: index.at + before * 4, length: (bucket - before + 1) * 4 })
+  const from = bucket === 0 ? 0 : ends.readUInt32BE(0)
+  const to = ends.readUInt32BE(ends.length - 4)
+  if (to <= from) return []
+  const page = await read({ at: index.at + ENDS_BYTES + from, length: to - from })
+  return findInPage(page, text, first)
+}
+
+/** The last row of an archived chain. The hash is hex. */
+export type ArchivedChain = { readonly chain: string; readonly sequence: number; readonly hash: string }
+
+/** What an archive contains. It is signed, and is in the archive itself, in audit_archives and in a row of the audit log. */
+export type ArchiveStatement = {
+  readonly kind: typeof ARCHIVE_KIND
+  readonly version: typeof ARCHIVE_VERSION
+  /** From 1, without a gap. */
+  readonly number: number
+  /** The digest of the archive before; null for the first. */
+  readonly previous: string | null
+  readonly time: string
+  readonly before: string
+  readonly by: string
+  readonly rows: number
+  readonly checkpoints: number
+  /** The time of its last checkpoint. */
+  readonly checkpoints_until: string
+  /** The size of the file before the statement, and its SHA-256 in hex. */
+  readonly bytes: number
+  readonly digest: string
+  /** Whole chains. */
+  readonly chains: readonly ArchivedChain[]
+}
+
+export type SignedStatement = { readonly statement: string; readonly signature: string }
+
+export function signStatement(
+  content: Omit<ArchiveStatement, 'kind' | 'version'>,
+  signer: Signer,
+): SignedStatement {
+  const statement = JSON.stringify({ kind: ARCHIVE_KIND, version: ARCHIVE_VERSION, ...content })
+  return { statement, signature: signer.sign(statement) }
+}
+
+/** Undefined when the signature or the form is wrong. The key also signs checkpoints, which are no statements. */
+export function openStatement(
+  { statement, signature }: { readonly statement: unknown; readonly signature: unknown },
+  publicKey: KeyObject,
+): ArchiveStatement | undefined {
+  if (typeof statement !== 'string' || !isSigned(statement, signature, publicKey)) return undefined
+  const value = JSON.parse(statement) as Readonly<Record<string, unknown>>
+  const { kind, version, number, rows, bytes, digest, chains } = value
+  const isOne = kind === ARCHIVE_KIND && version === ARCHIVE_VERSION
+  if (!isOne || ![number, rows, bytes].every(isCount) || !isHash(digest)) return undefined
+  return Array.isArray(chains) && chains.every(isChain) ? (value as ArchiveStatement) : undefined
+}
+
+function isChain(value: unknown): value is ArchivedChain {
+  const { chain, sequence, hash } = value as Readonly<Record<string, unknown>>
+  return typeof chain === 'string' && isCount(sequence) && isHash(hash)
+}

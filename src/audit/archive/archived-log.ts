@@ -3,8 +3,7 @@ import type { LoggedRow } from '../../ledger/audit-row.ts'
 import type { Head } from '../audit-chains.ts'
 import type { Period } from '../audit-queries.ts'
 import type { AuditTable, Checkpoint } from '../audit-table.ts'
-import type { BlockPlace } from './archive-format.ts'
-import type { ArchiveStatement } from './archive-statement.ts'
+import type { ArchiveStatement, BlockPlace } from './archive-format.ts'
 import type { IndexedColumn, OpenArchive } from './open-archives.ts'
 
 /** Reads a chain whose rows are in an archive, like the table of the database. */

@@ -1,11 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UserError } from '../../errors.ts'
 import type { LoggedRow } from '../../ledger/audit-row.ts'
-import { type OpenBlock, openBlock } from './archive-blocks.ts'
-import { type BlockPlace, type Place, toContent } from './archive-format.ts'
-import { findInIndex } from './archive-index.ts'
-import type { ArchiveStatement } from './archive-statement.ts'
-import { type ArchiveReader, type FoundArchive, openArchive } from './read-archive.ts'
+import { createRowHasher, HASHED_FIELDS } from '../verify/row-hasher.ts'
+import {
+  ARCHIVE_COLUMNS,
+  type ArchiveStatement,
+  type BlockHeader,
+  type BlockPlace,
+  findInIndex,
+  type Place,
+  toContent,
+  toLines,
+} from './archive-format.ts'
+import { type ArchiveReader, type FoundArchive, openArchive, UnreadableArchive } from './read-archive.ts'
 
 /** An archive that is open and was compared with its signed digest. */
 export type OpenArchive = {
@@ -20,9 +27,9 @@ export type OpenArchive = {
 export type IndexedColumn = 'subject' | 'request_reference' | 'consent_reference'
 
 /** Blocks in memory at a time, of up to some 4 MB each: as many as chains that are read at the same time, mostly. */
-const MOST_BLOCKS = 12
+const MAX_BLOCKS = 12
 /** Indexes in memory, of some 80 kB each. */
-const MOST_INDEXES = 300
+const MAX_INDEXES = 300
 
 /**
  * A copy of an archive that is open already is left out, and with `onProblem` also a file that cannot be opened or does not pass
@@ -34,7 +41,7 @@ export async function openArchives(
   onProblem?: ((problem: string) => void) | undefined,
 ): Promise<OpenArchive[]> {
   const opened = new Map<string, OpenArchive>()
-  const caches = { blocks: createCache<OpenBlock>(MOST_BLOCKS), indexes: createCache<Buffer>(MOST_INDEXES) }
+  const caches = { blocks: createCache<OpenBlock>(MAX_BLOCKS), indexes: createCache<Buffer>(MAX_INDEXES) }
   for (const path of paths)
     try {
       const file = await openArchive(path)
@@ -126,4 +133,87 @@ function createCache<T>(most: number): Cache<T> {
     if (known.size > most && oldest !== undefined) known.delete(oldest)
     return value
   }
+}
+
+/** A block of rows in memory: as text, which is several times smaller than objects. */
+type OpenBlock = {
+  readonly timeOf: (sequence: number) => string
+  /** The rows from one sequence to another, as far as they are in the block. */
+  readonly rows: (from: number, to: number) => Promise<LoggedRow[]>
+  /** The hashes of all rows, in hex. */
+  readonly hashes: () => Promise<readonly string[]>
+}
+
+type Cells = readonly unknown[]
+
+/** Requests must not wait for a whole block. */
+const ROWS_AT_ONCE = 250
+const TIME_AT = ARCHIVE_COLUMNS.indexOf('time')
+const FORMAT_AT = ARCHIVE_COLUMNS.indexOf('format')
+
+async function openBlock(
+  reader: ArchiveReader,
+  place: BlockPlace,
+  policies: ReadonlyMap<string, string>,
+): Promise<OpenBlock> {
+  const [first = '', ...lines] = toLines(await reader.readText(place))
+  const header = JSON.parse(first) as BlockHeader
+  if (lines.length !== place.last - place.first + 1) throw new UnreadableArchive(reader.path)
+  const cellsOf = (sequence: number) => JSON.parse(lines[sequence - place.first] ?? '') as Cells
+  let hashing: Promise<readonly string[]> | undefined
+  const hashes = () => {
+    hashing ??= hashLines(header, lines)
+    return hashing
+  }
+  return {
+    hashes,
+    timeOf: (sequence) => String(cellsOf(sequence)[TIME_AT]),
+    rows: async (from, to) => {
+      const known = await hashes()
+      const rows: LoggedRow[] = []
+      for (let at = Math.max(from, place.first); at <= Math.min(to, place.last); at++) {
+        const index = at - place.first
+        const [previous, hash] = [known[index - 1] ?? header.previous_hash, known[index] ?? '']
+        rows.push(toRow(cellsOf(at), { chain: place.chain, sequence: at, previous, hash }, policies))
+        if (rows.length % ROWS_AT_ONCE === 0) await nextTurn()
+      }
+      return rows
+    },
+  }
+}
+
+/** An archive holds only the first and the last hash of a block. */
+async function hashLines(header: BlockHeader, lines: readonly string[]): Promise<readonly string[]> {
+  const hashRow = createRowHasher()
+  const hashes: string[] = []
+  let last = header.previous_hash
+  for (const [index, line] of lines.entries()) {
+    const cells = JSON.parse(line) as Cells
+    const fields = [header.chain, header.first + index, ...cells.slice(0, HASHED_FIELDS.length - 2)]
+    last = hashRow(fields, last, cells[FORMAT_AT]) ?? ''
+    hashes.push(last)
+    if (index % ROWS_AT_ONCE === 0) await nextTurn()
+  }
+  return hashes
+}
+
+type Position = {
+  readonly chain: string
+  readonly sequence: number
+  readonly previous: string
+  readonly hash: string
+}
+
+function toRow(
+  cells: Cells,
+  { chain, sequence, previous, hash }: Position,
+  policies: ReadonlyMap<string, string>,
+): LoggedRow {
+  const fields = Object.fromEntries(ARCHIVE_COLUMNS.map((column, at) => [column, cells[at]])) as Omit<
+    LoggedRow,
+    'chain' | 'sequence' | 'previous_hash' | 'hash' | 'released'
+  >
+  const hashes = { previous_hash: Buffer.from(previous, 'hex'), hash: Buffer.from(hash, 'hex') }
+  const released = fields.format === 1 ? fields.fields_released : policies.get(String(fields.fields_released))
+  return { chain, sequence, ...fields, ...hashes, released: released ?? null }
 }

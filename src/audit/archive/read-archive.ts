@@ -1,20 +1,23 @@
+import { createHash, type KeyObject } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { UserError } from '../../errors.ts'
 import type { Checkpoint } from '../audit-table.ts'
 import {
   ARCHIVE_COLUMNS,
+  type ArchiveStatement,
   type BlockHeader,
   type BlockPlace,
   type Directory,
   decompressFrame,
   MAX_FRAME_BYTES,
+  openStatement,
   PLACES_BYTES,
   type Place,
   readPlaces,
+  type SignedStatement,
   toLines,
 } from './archive-format.ts'
-import type { SignedStatement } from './archive-statement.ts'
 
 /** The cells of a row in the order of ARCHIVE_COLUMNS. */
 type ArchiveCells = readonly unknown[]
@@ -92,10 +95,10 @@ async function readEnd(path: string, file: FileHandle): Promise<FoundArchive> {
     if (bytesRead !== length) throw new UnreadableArchive(path)
     return buffer
   }
-  const readFrame = async (place: Place, mostBytes: number) => {
-    if (place.length > mostBytes) throw new UnreadableArchive(path)
+  const readFrame = async (place: Place, maxBytes: number) => {
+    if (place.length > maxBytes) throw new UnreadableArchive(path)
     const bytes = await readBytes(place)
-    return decompressFrame(bytes, mostBytes).catch(() => {
+    return decompressFrame(bytes, maxBytes).catch(() => {
       throw new UnreadableArchive(path)
     })
   }
@@ -159,5 +162,53 @@ function parse<T>(line: string, path: string): T {
     return JSON.parse(line) as T
   } catch {
     throw new UnreadableArchive(path)
+  }
+}
+
+/** Resolves when an archive is the file that was archived, with its statement. Throws if it was changed. */
+export type CheckDigest = (file: FoundArchive, publicKey: KeyObject) => Promise<ArchiveStatement>
+
+/** Few enough bytes not to delay requests. */
+const BYTES_AT_ONCE = 256 * 1024
+
+/** Whether the content is the one that the statement is about. Reads all of it. */
+export async function hasDigest(
+  { contentBytes, readBytes }: FoundArchive,
+  { bytes, digest }: ArchiveStatement,
+): Promise<boolean> {
+  if (contentBytes !== bytes) return false
+  const hash = createHash('sha256')
+  for (let at = 0; at < bytes; at += BYTES_AT_ONCE)
+    hash.update(await readBytes({ at, length: Math.min(BYTES_AT_ONCE, bytes - at) }))
+  return hash.digest('hex') === digest
+}
+
+/** Reads each file once, and again after it was written or replaced. */
+export function createDigestCheck(): CheckDigest {
+  const known = new Map<string, { readonly identity: string; readonly isSound: Promise<boolean> }>()
+  return async ({ path, identity, signed }, publicKey) => {
+    const statement = openStatement(signed, publicKey)
+    if (!statement)
+      throw new UserError(
+        `${path} is not an archive of this audit log: its statement has no valid signature.`,
+      )
+    const last = known.get(path)
+    const isSound = last?.identity === identity ? last.isSound : checkFile(path, identity, statement)
+    known.set(path, { identity, isSound })
+    isSound.catch(() => known.delete(path))
+    if (await isSound) return statement
+    throw new UserError(
+      `${path} is not the file that was archived: it was changed or damaged. Put a copy in its place, and run: tabbat audit verify`,
+    )
+  }
+}
+
+/** With a file handle of its own: the search may end before. Another file at the path says nothing about this one. */
+async function checkFile(path: string, identity: string, statement: ArchiveStatement): Promise<boolean> {
+  const file = await openArchive(path)
+  try {
+    return file.identity === identity && (await hasDigest(file, statement))
+  } finally {
+    await file.close()
   }
 }

@@ -1,17 +1,27 @@
 import type { KeyObject } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Checkpoint } from '../audit-table.ts'
-import { openCheckpoint, type SignedHead } from '../open-checkpoint.ts'
-import type { Fault } from '../verify-chain.ts'
-import { createRowHasher, HASHED_FIELDS, type RowHasher, toReference, ZERO_HASH } from '../verify-row.ts'
-import { ARCHIVE_COLUMNS } from './archive-format.ts'
-import { type ArchivedChain, type ArchiveStatement, openStatement } from './archive-statement.ts'
-import { hasDigest } from './check-digest.ts'
-import { collectHeads, createHeadChecks, type HeadChecks } from './head-checks.ts'
+import { isSameHead, openCheckpoint, type SignedHead } from '../open-checkpoint.ts'
+import type { Fault } from '../verify/fault.ts'
+import { createTree } from '../verify/merkle-tree.ts'
+import {
+  createRowHasher,
+  HASHED_FIELDS,
+  type RowHasher,
+  toReference,
+  ZERO_HASH,
+} from '../verify/row-hasher.ts'
+import {
+  ARCHIVE_COLUMNS,
+  type ArchivedChain,
+  type ArchiveStatement,
+  openStatement,
+} from './archive-format.ts'
 import {
   type ArchiveBlock,
   type ArchiveReader,
   type FoundArchive,
+  hasDigest,
   UnreadableArchive,
 } from './read-archive.ts'
 
@@ -171,3 +181,53 @@ async function verifyPolicies(reader: ArchiveReader, references: ReadonlySet<unk
       throw new Unsound(`the field policy ${String(id)} in ${reader.path} is missing or was changed`)
   }
 }
+
+/** Compares the rows of a chain, as they are read in order, with what checkpoints say about it. */
+type HeadChecks = {
+  /** Takes the next row hash. Returns the first head that it contradicts. */
+  readonly add: (hash: string) => SignedHead | undefined
+  /** A head that covers rows which did not come. */
+  readonly findUnmet: () => SignedHead | undefined
+  /** The last row that a head covers. */
+  readonly signed: () => number
+}
+
+type OpenHead = { readonly head: SignedHead; readonly tree: ReturnType<typeof createTree> }
+
+/** Each different head once, by the row that it begins after. */
+function createHeadChecks(heads: readonly SignedHead[]): HeadChecks {
+  const waiting = heads.toSorted((one, other) => other.from - one.from)
+  let open: OpenHead[] = []
+  let sequence = 0
+  let signed = 0
+  return {
+    add: (hash) => {
+      for (let next = waiting.at(-1); next?.from === sequence; next = waiting.at(-1)) {
+        waiting.pop()
+        open.push({ head: next, tree: createTree() })
+      }
+      sequence += 1
+      for (const { tree } of open) tree.add(hash)
+      const ended = open.filter(({ head }) => head.sequence === sequence)
+      if (ended.length === 0) return undefined
+      open = open.filter(({ head }) => head.sequence > sequence)
+      signed = sequence
+      return ended.find(({ head, tree }) => head.hash !== hash || head.root !== tree.root())?.head
+    },
+    findUnmet: () => open[0]?.head ?? waiting.at(-1),
+    signed: () => signed,
+  }
+}
+
+/** The different heads of each chain. Checkpoints repeat the head of a chain that has no new rows. */
+function collectHeads(known: Map<string, SignedHead[]>, heads: readonly SignedHead[]): void {
+  for (const head of heads) {
+    const list = known.get(head.chain) ?? []
+    if (list.slice(-LOOK_BACK).some((each) => isSameHead(each, head))) continue
+    list.push(head)
+    known.set(head.chain, list)
+  }
+}
+
+/** Two nodes may sign at the same time, so that their checkpoints alternate. */
+const LOOK_BACK = 8

@@ -1,7 +1,7 @@
 import { DEAD_AFTER_MS, isChainOf, readNodeName } from '../../audit/chain-claim.ts'
 import { readLastCheckpoint } from '../../audit/checkpoint-folder.ts'
+import { listUnacceptedLosses, toLossRanges } from '../../audit/losses.ts'
 import { openCheckpoint, type SignedHead, toPublicKey } from '../../audit/open-checkpoint.ts'
-import { listUnacceptedLosses, toLossRanges } from '../../audit/open-losses.ts'
 import { createSigner } from '../../audit/signing.ts'
 import type { Config } from '../../context/config.ts'
 import type { Store } from '../../context/store.ts'

@@ -1,19 +1,18 @@
-import { type VerifiedArchives, verifyArchives } from './archive/verify-archives.ts'
-import type { AuditSnapshot } from './audit-snapshot.ts'
-import { type CheckpointFile, readCheckpoints } from './checkpoint-file.ts'
-import { checkHead, isSameHead } from './checkpoint-verifier.ts'
-import { openCheckpoint, type SignedHead } from './open-checkpoint.ts'
+import { type VerifiedArchives, verifyArchives } from '../archive/verify-archives.ts'
+import type { AuditSnapshot } from '../audit-snapshot.ts'
+import { type CheckpointFile, readCheckpoints } from '../checkpoint-file.ts'
+import { isSameHead, openCheckpoint, type SignedHead } from '../open-checkpoint.ts'
+import { createTree } from './merkle-tree.ts'
+import { ZERO_HASH } from './row-hasher.ts'
+import type { CheckedSegment, CheckedStretch, Segment, Stretch } from './stretch-check.ts'
 import { type Verdict, type VerifyOptions, verifyPolicies } from './verify-audit-log.ts'
-import { createStretchPlan, type PlannedStretch, type StretchPlan } from './verify-plan.ts'
-import { type ChainProgress, createChainProgress } from './verify-progress.ts'
-import { ZERO_HASH } from './verify-row.ts'
-import type { CheckedStretch, Stretch } from './verify-segments.ts'
+import { checkHead } from './verify-checkpoints.ts'
 
 /** Checks stretches, several at once. */
 export type StretchChecker = {
   readonly check: (stretch: Stretch) => Promise<CheckedStretch | undefined>
   /** More than this many at once gain nothing. */
-  readonly mostAtOnce: number
+  readonly maxAtOnce: number
 }
 
 type ChainState = {
@@ -152,7 +151,7 @@ async function verifyFile(
 type TakeStretch = (stretch: Stretch, checked: CheckedStretch) => void
 
 /** Keeps the threads busy, and takes results in the order of the stretches. */
-function createQueue(scan: AuditSnapshot, { check, mostAtOnce }: StretchChecker, take: TakeStretch) {
+function createQueue(scan: AuditSnapshot, { check, maxAtOnce }: StretchChecker, take: TakeStretch) {
   const underWay: { readonly stretch: Stretch; readonly checked: Promise<CheckedStretch | undefined> }[] = []
   const takeFirst = async () => {
     const first = underWay.shift()
@@ -163,7 +162,7 @@ function createQueue(scan: AuditSnapshot, { check, mostAtOnce }: StretchChecker,
   return {
     add: async (stretches: readonly PlannedStretch[]) => {
       for (const planned of stretches) {
-        if (underWay.length >= mostAtOnce) await takeFirst()
+        if (underWay.length >= maxAtOnce) await takeFirst()
         const stretch = { ...planned, previous: await readHash(scan, planned) }
         const checked = check(stretch)
         // Not awaited when an earlier stretch is not sound.
@@ -187,4 +186,90 @@ async function readHash(scan: AuditSnapshot, { chain, after }: PlannedStretch): 
 
 function requireThat(isSo: boolean): void {
   if (!isSo) throw new Unsound()
+}
+
+/** Rows of a chain for one thread, without the hash before them. */
+type PlannedStretch = {
+  readonly chain: string
+  readonly after: number
+  readonly segments: readonly Segment[]
+}
+
+/** Divides a chain into stretches. A Merkle root can be put together from parts only at a power of two. */
+type StretchPlan = {
+  /** The sequence up to which rows are planned. */
+  readonly planned: () => number
+  /** Plans rows without a root. */
+  readonly addRows: (upTo: number) => PlannedStretch[]
+  /** Plans the rows that a checkpoint covers; they must follow those that are planned. */
+  readonly addHead: (head: SignedHead) => PlannedStretch[]
+  /** What is planned, but not enough for a stretch. */
+  readonly flush: () => PlannedStretch[]
+}
+
+const PART_ROWS = 2 ** 16
+
+function createStretchPlan(chain: string, partRows = PART_ROWS): StretchPlan {
+  let after = 0
+  let planned = 0
+  let segments: Segment[] = []
+  const flush = () => {
+    if (segments.length === 0) return []
+    const stretch = { chain, after, segments }
+    after = planned
+    segments = []
+    return [stretch]
+  }
+  const add = (upTo: number, hasRoot: boolean) => {
+    const full: PlannedStretch[] = []
+    while (planned < upTo) {
+      planned = Math.min(planned + partRows, upTo)
+      segments.push({ upTo: planned, hasRoot })
+      if (planned - after >= partRows) full.push(...flush())
+    }
+    return full
+  }
+  return {
+    planned: () => planned,
+    addRows: (upTo) => add(upTo, false),
+    addHead: (head) => add(head.sequence, true),
+    flush,
+  }
+}
+
+/** Puts the checked segments of a chain together, in order, and compares them with what checkpoints say. */
+type ChainProgress = {
+  readonly expect: (head: SignedHead) => void
+  /** False when the segment contradicts a checkpoint. */
+  readonly add: (segment: Segment, checked: CheckedSegment) => boolean
+  /** The hash of the last row so far. */
+  readonly hash: () => string
+}
+
+function createChainProgress(): ChainProgress {
+  const expected: SignedHead[] = []
+  let parts: string[] = []
+  let last = ZERO_HASH
+  return {
+    expect: (head) => void expected.push(head),
+    hash: () => last,
+    add: ({ upTo, hasRoot }, { hash, root }) => {
+      last = hash
+      if (!hasRoot || root === undefined) return !hasRoot
+      parts.push(root)
+      const [head] = expected
+      if (!head || upTo > head.sequence) return false
+      if (upTo < head.sequence) return true
+      expected.shift()
+      const whole = joinParts(parts)
+      parts = []
+      return head.hash === hash && head.root === whole
+    },
+  }
+}
+
+function joinParts(parts: readonly string[]): string | undefined {
+  const tree = createTree()
+  for (const part of parts) tree.addPart(part)
+  return tree.root()
 }

@@ -1,11 +1,17 @@
 import { createHash } from 'node:crypto'
-import type { LoggedRow } from '../ledger/audit-row.ts'
-import type { AuditFilter } from './audit-filter.ts'
-import type { AuditTable, Checkpoint } from './audit-table.ts'
-import type { LogWithArchives } from './covering-checkpoint.ts'
-import { toPlainRow } from './export.ts'
-import { CSV_HEADER, toCsvLine } from './extract-csv.ts'
+import type { LoggedRow } from '../../ledger/audit-row.ts'
+import type { AuditFilter } from '../audit-filter.ts'
+import type { AuditTable, Checkpoint } from '../audit-table.ts'
+import { toPlainRow } from '../export.ts'
+import { toPublicKey } from '../open-checkpoint.ts'
+import type { LogWithArchives } from '../prove.ts'
+import { createRowProver } from '../prove.ts'
+import { findRows } from '../search.ts'
+import type { Timeline } from '../search-timelines.ts'
+import { findTimelines, type TimelineTable } from '../search-timelines.ts'
+import type { Signer } from '../signing.ts'
 import {
+  CSV_HEADER,
   END_KIND,
   EXTRACT_KIND,
   type ExtractAbout,
@@ -13,12 +19,9 @@ import {
   type ExtractFormat,
   type ExtractRecord,
   type ExtractStatement,
+  toCsvLine,
   toJsonLine,
-} from './extract-record.ts'
-import { listExtractRows } from './extract-rows.ts'
-import { toPublicKey } from './open-checkpoint.ts'
-import { createRowProver } from './row-prover.ts'
-import type { Signer } from './signing.ts'
+} from './extract-format.ts'
 
 type ExtractDeps = LogWithArchives & {
   /** How many archives of the log are not read. */
@@ -119,5 +122,38 @@ function createProveRow({ signer, signNow, ...log }: ExtractDeps) {
     if (!proof) return { checkpoint: null, path: null, added }
     const checkpoint = toNumber(proof.checkpoint, added)
     return { checkpoint, path: proof.path.map(({ hash }) => hash).join(' '), added }
+  }
+}
+
+type ExtractTable = TimelineTable & Pick<AuditTable, 'pageOfReference'>
+
+const ROWS_AT_ONCE = 1000
+
+/**
+ * The rows of an extract: those that fit, newest first; or all rows of each verification that fits, one verification after the
+ * other, the newest first and its rows oldest first.
+ */
+async function* listExtractRows(
+  table: ExtractTable,
+  view: ExtractAbout['view'],
+  filter: AuditFilter,
+): AsyncIterable<LoggedRow> {
+  if (view === 'rows') {
+    for await (const { found } of findRows(table, filter)) if (found) yield found
+    return
+  }
+  for await (const { found } of findTimelines(table, filter)) if (found) yield* listRows(table, found)
+}
+
+async function* listRows(table: ExtractTable, { reference, rows, isWhole }: Timeline) {
+  if (isWhole) return yield* rows
+  // A stored response that was returned very often: its rows are read in pages, in the order of their chains.
+  let after = { chain: '', sequence: 0 }
+  for (;;) {
+    const page = await table.pageOfReference(reference, after, ROWS_AT_ONCE)
+    yield* page
+    const last = page.at(-1)
+    if (!last) return
+    after = last
   }
 }

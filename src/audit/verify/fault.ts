@@ -1,4 +1,9 @@
-import type { Fault } from './verify-chain.ts'
+/** The first fault: where it is, and a sentence about it. */
+export type Fault = {
+  readonly chain: string | null
+  readonly sequence: number | null
+  readonly reason: string
+}
 
 /** A fault and its place in one sentence. */
 export function toFaultText({ chain, sequence, reason }: Fault): string {

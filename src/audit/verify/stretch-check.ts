@@ -1,9 +1,66 @@
 import { hash } from 'node:crypto'
-import type { Tree } from './verify-merkle.ts'
-import { FIELDS_OF_FORMAT_1, HASHED_FIELDS } from './verify-row.ts'
+import { type RowPages, UnexpectedValue } from '../../database/row-pages.ts'
+import { createTree, type Tree } from './merkle-tree.ts'
+import { FIELDS_OF_FORMAT_1, HASHED_FIELDS } from './row-hasher.ts'
+
+/** Consecutive rows of a chain, to be checked by one thread. */
+export type Stretch = {
+  readonly chain: string
+  readonly after: number
+  /** The hash of the row before, in hex. */
+  readonly previous: string
+  readonly segments: readonly Segment[]
+}
+
+/** Rows up to a sequence, and whether the Merkle root over them is wanted. */
+export type Segment = { readonly upTo: number; readonly hasRoot: boolean }
+
+/** Hashes in hex. */
+export type CheckedSegment = { readonly hash: string; readonly root: string | undefined }
+
+export type CheckedStretch = {
+  readonly segments: readonly CheckedSegment[]
+  /** The field policies that the rows refer to. */
+  readonly references: readonly string[]
+}
+
+/** Checks the links and hashes of rows; undefined when any is wrong. verifyChain says which one, and why. */
+type CheckStretch = (stretch: Stretch) => Promise<CheckedStretch | undefined>
+
+/** Checks one stretch at a time. */
+export function createStretchCheck(pages: RowPages): CheckStretch {
+  return async (stretch) => {
+    const position = toPosition(stretch)
+    const take = (page: Buffer<ArrayBuffer>, length: number) => {
+      if (!checkPage(position, page, length)) throw new UnexpectedValue()
+    }
+    const segments: CheckedSegment[] = []
+    try {
+      for (const { upTo, hasRoot } of stretch.segments) {
+        position.tree = hasRoot ? createTree() : undefined
+        await pages.read(stretch.chain, { after: position.sequence, upTo }, take)
+        if (position.sequence !== upTo) return undefined
+        segments.push({
+          hash: Buffer.from(position.hash.buffer).toString('hex'),
+          root: position.tree?.root(),
+        })
+      }
+    } catch (error) {
+      if (error instanceof UnexpectedValue) return undefined
+      throw error
+    }
+    return { segments, references: [...position.references] }
+  }
+}
+
+function toPosition({ after, previous }: Stretch): Position {
+  const hash = new DataView(new ArrayBuffer(HASH_BYTES))
+  Buffer.from(hash.buffer).write(previous, 'hex')
+  return { sequence: after, hash, tree: undefined, references: new Set(), reference: Buffer.alloc(0) }
+}
 
 /** How far the rows of a chain are checked. */
-export type Position = {
+type Position = {
   sequence: number
   /** The hash of the last row. */
   readonly hash: DataView<ArrayBuffer>
@@ -31,7 +88,7 @@ const places = new Int32Array(HASHED_FIELDS.length + 4)
  * position is then of no use. The bytes that are hashed stand together in the page, but for the format before them and the
  * previous hash behind: both are put there.
  */
-export function checkPage(position: Position, page: Buffer<ArrayBuffer>, length: number): boolean {
+function checkPage(position: Position, page: Buffer<ArrayBuffer>, length: number): boolean {
   const view = new DataView(page.buffer, page.byteOffset, page.length)
   for (let at = 0; at < length; ) {
     const rowEnd = findPlaces(view, at + 2, length)

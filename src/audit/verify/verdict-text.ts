@@ -1,7 +1,8 @@
-import type { CheckpointPlace } from './checkpoint-place.ts'
-import { toFaultText, toVisible } from './fault-text.ts'
+import { realpathSync } from 'node:fs'
+import { dirname, relative, sep } from 'node:path'
+import { toFaultText, toVisible } from './fault.ts'
 import type { ChainEnd, Verdict } from './verify-audit-log.ts'
-import type { StatedLoss } from './verify-losses.ts'
+import type { StatedLoss } from './verify-checkpoints.ts'
 
 /** The checkpoints.log that was compared. */
 export type ComparedFile = { readonly path: string; readonly place: CheckpointPlace }
@@ -16,7 +17,7 @@ type VerdictText = {
 }
 
 /** Further chains are counted, not listed. */
-const MOST_ENDS = 4
+const MAX_ENDS = 4
 
 export function toVerdictText(verdict: Verdict, file?: ComparedFile): VerdictText {
   const { fault } = verdict
@@ -59,12 +60,12 @@ const listCompared = (
 
 function listEnds(ends: readonly ChainEnd[]): string[] {
   const shown = ends
-    .slice(0, MOST_ENDS)
+    .slice(0, MAX_ENDS)
     .map(
       ({ chain, sequence, hash }) =>
         `The last row of chain ${toVisible(chain)} is row ${sequence}, hash ${hash}.`,
     )
-  return ends.length > MOST_ENDS ? [...shown, `${ends.length - MOST_ENDS} more chains were compared.`] : shown
+  return ends.length > MAX_ENDS ? [...shown, `${ends.length - MAX_ENDS} more chains were compared.`] : shown
 }
 
 function listFileFacts({ file: { unreadable, last } }: Verdict, file?: ComparedFile): string[] {
@@ -117,3 +118,32 @@ const toLossText = ({ chain, kept, acknowledged, by, time }: StatedLoss) =>
 
 const count = (number: number, noun: string) =>
   `${String(number).replace(/\B(?=(\d{3})+$)/g, ' ')} ${noun}${number === 1 ? '' : 's'}`
+
+/**
+ * Where the checkpoints are that the log was compared with: in the data folder; in another folder to which this server writes;
+ * or in a copy that this server does not write.
+ */
+type CheckpointPlace = 'data folder' | 'other folder' | 'elsewhere'
+
+type Folders = { readonly dataDir: string; readonly checkpointDir?: string | undefined }
+
+/** The place of a file, or of a folder with checkpoints. */
+export function findPlace(path: string, { dataDir, checkpointDir = dataDir }: Folders): CheckpointPlace {
+  const real = toReal(path)
+  if (![real, dirname(real)].includes(toReal(checkpointDir))) return 'elsewhere'
+  return isInside(toReal(checkpointDir), toReal(dataDir)) ? 'data folder' : 'other folder'
+}
+
+/** A folder that does not exist holds nothing. */
+function toReal(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+const isInside = (path: string, folder: string) => {
+  const way = relative(folder, path)
+  return way === '' || !(way === '../..' || way.startsWith(`..${sep}`))
+}

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { computeMerkleRoot } from '../../src/audit/merkle.ts'
-import { createTree } from '../../src/audit/verify-merkle.ts'
+import { createTree } from '../../src/audit/verify/merkle-tree.ts'
 
 const MAX_ROWS = 773
 const hashes = Array.from({ length: MAX_ROWS }, (_, index) => hash('sha256', `row ${index}`, 'buffer'))

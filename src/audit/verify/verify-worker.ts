@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { openRowPages, type PageSource } from '../database/page-source.ts'
-import { createStretchCheck, type Stretch } from './verify-segments.ts'
+import { openRowPages, type PageSource } from '../../database/page-source.ts'
+import { createStretchCheck, type Stretch } from './stretch-check.ts'
 
 const checkStretch = openRowPages(workerData as PageSource).then((pages) => createStretchCheck(pages))
 let last: Promise<void> = Promise.resolve()
