@@ -1,15 +1,13 @@
 import type { KeyObject } from 'node:crypto'
 import { isHash, openCheckpoint } from './open-checkpoint.ts'
 import { climb, type ProofStep } from './verify/merkle-tree.ts'
-import { createRowHasher, FIELDS_OF_FORMAT_1, HASHED_FIELDS, toReference } from './verify/row-hasher.ts'
+import { createRowHasher, FORMAT, HASHED_FIELDS, toReference } from './verify/row-hasher.ts'
 
-type Field = (typeof FIELDS_OF_FORMAT_1)[number]
+type Field = (typeof HASHED_FIELDS)[number]
 
-/** A row in a proof: every column of its format, hashes as hex. */
+/** A row in a proof: every column, hashes as hex. */
 export type ProofRow = { readonly [F in Field]: F extends 'sequence' ? number : string | null } & {
-  /** From format 2 on. */
-  readonly started_at?: string | null
-  readonly format?: number
+  readonly format: number
   readonly previous_hash: string
   readonly hash: string
 }
@@ -18,10 +16,10 @@ export type ProofRow = { readonly [F in Field]: F extends 'sequence' ? number : 
 export type Proof = {
   readonly kind: typeof PROOF_KIND
   /** The format of the row. */
-  readonly version: 1 | 2
+  readonly version: typeof FORMAT
   readonly row: ProofRow
-  /** The names of the released fields; from version 2 on. */
-  readonly released?: string | null
+  /** The names of the released fields. */
+  readonly released: string | null
   readonly path: readonly ProofStep[]
   readonly checkpoint: { readonly time: string; readonly body: string; readonly signature: string }
 }
@@ -44,12 +42,11 @@ const no = (reason: string): ProofResult => ({ sound: false, reason })
 export function checkProof(bytes: Uint8Array, publicKey: KeyObject): ProofResult {
   const proof = parseProof(bytes)
   if (!proof) return no('this is not a proof as tabbat audit prove writes it')
-  const { version, row, path, checkpoint } = proof
-  const released = version === 1 ? row.fields_released : (proof.released ?? null)
-  const fields = HASHED_FIELDS.map((field) => row[field] ?? null)
-  if (createRowHasher()(fields, row.previous_hash, version) !== row.hash)
+  const { row, released, path, checkpoint } = proof
+  const fields = HASHED_FIELDS.map((field) => row[field])
+  if (createRowHasher()(fields, row.previous_hash, row.format) !== row.hash)
     return no('the hash of the row does not match its content')
-  if (version !== 1 && row.fields_released !== (released && toReference(released)))
+  if (row.fields_released !== (released && toReference(released)))
     return no('the released fields are not those that the row refers to')
   const opened = openCheckpoint(checkpoint, publicKey)
   if ('wrong' in opened) return no(`the checkpoint ${opened.wrong}`)
@@ -71,8 +68,8 @@ function parseProof(bytes: Uint8Array): Proof | undefined {
     const proof: Proof = {
       kind,
       version,
-      row: toRow(row, version),
-      ...(version === 1 ? {} : { released: released as string | null }),
+      row: toRow(row),
+      released,
       path: path.map(({ side, hash }) => ({ side, hash })),
       checkpoint: { time: checkpoint.time, body: checkpoint.body, signature: checkpoint.signature },
     }
@@ -82,20 +79,19 @@ function parseProof(bytes: Uint8Array): Proof | undefined {
   }
 }
 
-const COLUMNS = {
-  1: [...FIELDS_OF_FORMAT_1, 'previous_hash', 'hash'],
-  2: [...HASHED_FIELDS, 'format', 'previous_hash', 'hash'],
-} as const
+const COLUMNS = [...HASHED_FIELDS, 'format', 'previous_hash', 'hash'] as const
 
-const toRow = (row: ProofRow, version: Proof['version']) =>
-  Object.fromEntries(COLUMNS[version].map((column) => [column, row[column]])) as ProofRow
+const toRow = (row: ProofRow) =>
+  Object.fromEntries(COLUMNS.map((column) => [column, row[column]])) as ProofRow
 
 const isProof = ({ kind, version, row, released, path, checkpoint }: Proof) =>
   kind === PROOF_KIND &&
-  (version === 1 || (row.format === version && isField(released, 'released'))) &&
+  version === FORMAT &&
+  row.format === FORMAT &&
+  isField(released, 'released') &&
   isHash(row.hash) &&
   isHash(row.previous_hash) &&
-  (version === 1 ? FIELDS_OF_FORMAT_1 : HASHED_FIELDS).every((field) => isField(row[field], field)) &&
+  HASHED_FIELDS.every((field) => isField(row[field], field)) &&
   checkpoint.body.isWellFormed() &&
   path.every(({ side, hash }) => (side === 'left' || side === 'right') && isHash(hash))
 

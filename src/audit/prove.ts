@@ -12,6 +12,7 @@ import { refuseOlderStore } from './losses.ts'
 import { buildMerkleTree, type MerkleTree, type Step, toMerklePath } from './merkle.ts'
 import { openCheckpoint, type SignedHead, toPublicKey } from './open-checkpoint.ts'
 import type { Signer } from './signing.ts'
+import { FORMAT } from './verify/row-hasher.ts'
 
 /** The log, and the key that signs a new checkpoint where none covers the row yet. */
 type ProveDeps = LogWithArchives & {
@@ -31,9 +32,9 @@ export async function prove(deps: ProveDeps, reference: string): Promise<string>
     throw new UserError('No checkpoint covers this row: some are missing. Run: tabbat audit verify')
   const proof: Proof = {
     kind: PROOF_KIND,
-    version: row.format as Proof['version'],
+    version: FORMAT,
     row: toProofRow(row),
-    ...(row.format === 1 ? {} : { released: row.released }),
+    released: row.released,
     path: await findPath(store, row, covering.head),
     checkpoint: toPlain(covering.checkpoint),
   }
@@ -71,8 +72,7 @@ async function findPath(
 function toProofRow(row: LoggedRow): ProofRow {
   const { format, started_at, previous_hash, hash, released: _, ...fields } = row
   const toHex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
-  const added = format === 1 ? {} : { started_at, format }
-  return { ...fields, ...added, previous_hash: toHex(previous_hash), hash: toHex(hash) }
+  return { ...fields, started_at, format, previous_hash: toHex(previous_hash), hash: toHex(hash) }
 }
 
 const toPlain = ({ time, body, signature }: Checkpoint): Checkpoint => ({ time, body, signature })

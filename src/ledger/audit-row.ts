@@ -13,7 +13,7 @@ export type AuditRow = {
   readonly sources: string | null
   readonly amount: string | null
   readonly consent_reference: string | null
-  /** In format 2 the id of a field policy, in format 1 the names of the fields. */
+  /** The id of a field policy. */
   readonly fields_released: string | null
   readonly detail: string | null
   /** When the verification began, in the row of a verification that has no intent row. */

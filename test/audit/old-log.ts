@@ -10,7 +10,6 @@ import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { endOf, monthOf, startOf, toMonth } from '../../src/ledger/audit-months.ts'
 import { createReference } from '../../src/verification/reference.ts'
-import { linkFormat1 } from './format-1.ts'
 
 export const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))
 export const publicKey = toPublicKey(signer.publicKey, 'The key')
@@ -71,8 +70,7 @@ async function claim(store: Store, chain: string): Promise<void> {
 
 export async function append(store: Store, chain: string, entries: readonly AuditEntry[]): Promise<void> {
   const head = (await store.audit.head(chain)) ?? EMPTY_HEAD
-  const link = chain === FIRST && head.sequence === 0 ? linkFormat1 : linkEntries
-  await store.audit.append(store.audit.packRows(link(chain, head, [...entries])), [])
+  await store.audit.append(store.audit.packRows(linkEntries(chain, head, [...entries])), [])
 }
 
 export async function checkpoint(store: Store, folder: string, by: Signer = signer): Promise<void> {

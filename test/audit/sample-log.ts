@@ -10,9 +10,8 @@ import { type AuditEntry, EMPTY_HEAD, linkEntries, toPolicyId } from '../../src/
 import { createSigner, type Signer } from '../../src/audit/signing.ts'
 import { openStore, type Store } from '../../src/context/store.ts'
 import { createReference } from '../../src/verification/reference.ts'
-import { linkFormat1 } from './format-1.ts'
 
-/** A log of a few hundred rows in three chains, first of format 1 and then of format 2. Its last checkpoint covers everything. */
+/** A log of a few hundred rows in three chains. Its last checkpoint covers everything. */
 export type SampleLog = {
   readonly store: Store
   readonly signer: Signer
@@ -33,7 +32,6 @@ const ROUNDS = [
   [0, 16, 2],
   [21, 4, 0],
 ] as const
-const ROUNDS_OF_FORMAT_1 = 2
 export const RELEASED = 'nin_number,personal_info'
 
 export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> {
@@ -44,11 +42,10 @@ export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> 
   const references: string[] = []
   await store.audit.insertPolicies([{ id: toPolicyId(RELEASED), fields: RELEASED }])
   for (const chain of CHAINS) await store.audit.claim(chain, null, 'test', Date.now())
-  for (const [number, round] of ROUNDS.entries()) {
-    const link = number < ROUNDS_OF_FORMAT_1 ? linkFormat1 : linkEntries
+  for (const round of ROUNDS) {
     for (const [index, chain] of CHAINS.entries()) {
       const entries = Array.from({ length: round[index] ?? 0 }, () => toEntries(references)).flat()
-      const rows = link(chain, heads.get(chain) ?? EMPTY_HEAD, entries)
+      const rows = linkEntries(chain, heads.get(chain) ?? EMPTY_HEAD, entries)
       await store.audit.append(store.audit.packRows(rows), [])
       heads.set(chain, rows.at(-1) ?? heads.get(chain) ?? EMPTY_HEAD)
     }

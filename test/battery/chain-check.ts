@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** The fields of format 1 in the order of docs/audit-format.md. Repeated here on purpose, independent of the writer's code. */
+/** The fields in the order of docs/audit-format.md. Repeated here on purpose, independent of the writer's code. */
 const FIELDS = [
   'chain',
   'sequence',
@@ -19,6 +19,7 @@ const FIELDS = [
   'consent_reference',
   'fields_released',
   'detail',
+  'started_at',
 ] as const
 
 /** The faults of these rows, which are sorted by chain and sequence. Empty for a sound log. */
@@ -40,11 +41,10 @@ export function findChainFaults(rows: Iterable<Row>): string[] {
   return faults
 }
 
-/** Format 2 has one field more. */
 export function hashOf(row: Row): string {
   const format = Number(row.format)
   const hash = createHash('sha256').update(Buffer.of(format))
-  for (const field of format === 1 ? FIELDS : [...FIELDS, 'started_at']) {
+  for (const field of FIELDS) {
     const bytes = row[field] === null ? undefined : Buffer.from(String(row[field]))
     const length = Buffer.alloc(4, 0xff)
     if (bytes) length.writeUInt32BE(bytes.length)

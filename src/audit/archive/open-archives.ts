@@ -214,6 +214,6 @@ function toRow(
     'chain' | 'sequence' | 'previous_hash' | 'hash' | 'released'
   >
   const hashes = { previous_hash: Buffer.from(previous, 'hex'), hash: Buffer.from(hash, 'hex') }
-  const released = fields.format === 1 ? fields.fields_released : policies.get(String(fields.fields_released))
+  const released = policies.get(String(fields.fields_released))
   return { chain, sequence, ...fields, ...hashes, released: released ?? null }
 }

@@ -150,7 +150,7 @@ function takeRow(state: State, row: Fields): void {
   const fields = HASHED_FIELDS.map((name) => row[name] ?? null)
   if (state.hashRow(fields, previous_hash, format) !== hash)
     throw new ExtractFault('the hash of the row does not match its content: the row was changed')
-  const reference = format === 1 || released === null ? released : toReference(String(released))
+  const reference = released === null ? released : toReference(String(released))
   if (fields_released !== reference)
     throw new ExtractFault('the released fields are not those that the row refers to')
   if (checkpoint === null) state.unproved += 1

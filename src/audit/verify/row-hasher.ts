@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
-/** The fields of format 1 in the order of hashing. Not shared with the writer on purpose. See docs/audit-format.md. */
-export const FIELDS_OF_FORMAT_1 = [
+/** The fields in the order of hashing. Not shared with the writer on purpose. See docs/audit-format.md. */
+export const HASHED_FIELDS = [
   'chain',
   'sequence',
   'time',
@@ -17,27 +17,23 @@ export const FIELDS_OF_FORMAT_1 = [
   'consent_reference',
   'fields_released',
   'detail',
+  'started_at',
 ] as const
 
-/** The fields of format 2. */
-export const HASHED_FIELDS = [...FIELDS_OF_FORMAT_1, 'started_at'] as const
+/** The only format of a row. */
+export const FORMAT = 2
 
-/** How a row of format 2 refers to the names of the released fields. */
+/** How a row refers to the names of the released fields. */
 export const toReference = (fields: string) => hash('sha256', fields, 'base64url').slice(0, 22)
 
 /** The previous hash of the first row of a chain. */
 export const ZERO_HASH = '0'.repeat(64)
 
-/** How many fields are hashed, by format. */
-const COUNTS = [0, FIELDS_OF_FORMAT_1.length, HASHED_FIELDS.length]
 const ABSENT = 0xffffffff
 const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
 const HASH_BYTES = 32
 
-/**
- * The hash of a row in hex, from the fields of format 2. Undefined when the format is unknown, a field has an impossible type,
- * or a field is set that the format does not have: it would not be hashed.
- */
+/** The hash of a row in hex. Undefined when the format is unknown, or a field has an impossible type. */
 export type RowHasher = (
   fields: readonly unknown[],
   previousHash: string,
@@ -62,11 +58,10 @@ export function createRowHasher(): RowHasher {
     return at + 4 + length
   }
   return (fields, previousHash, format) => {
-    const count = countFields(fields, format)
-    if (count === 0) return undefined
-    memory[0] = format as number
+    if (format !== FORMAT) return undefined
+    memory[0] = FORMAT
     let end = 1
-    for (let index = 0; index < count; index++) {
+    for (let index = 0; index < HASHED_FIELDS.length; index++) {
       const text = toText(fields[index], index)
       if (text === undefined) return undefined
       end = writeField(text, end)
@@ -74,13 +69,6 @@ export function createRowHasher(): RowHasher {
     end += memory.write(previousHash, end, 'hex')
     return hash('sha256', memory.subarray(0, end), 'hex')
   }
-}
-
-/** How many fields are hashed; 0 when the format is unknown or does not have all the fields that are set. */
-function countFields(fields: readonly unknown[], format: unknown): number {
-  const count = typeof format === 'number' ? (COUNTS[format] ?? 0) : 0
-  for (let index = count; index < HASHED_FIELDS.length; index++) if (fields[index] !== null) return 0
-  return count
 }
 
 function toText(field: unknown, index: number): string | null | undefined {

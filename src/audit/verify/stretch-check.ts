@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type RowPages, UnexpectedValue } from '../../database/row-pages.ts'
 import { createTree, type Tree } from './merkle-tree.ts'
-import { FIELDS_OF_FORMAT_1, HASHED_FIELDS } from './row-hasher.ts'
+import { FORMAT, HASHED_FIELDS } from './row-hasher.ts'
 
 /** Consecutive rows of a chain, to be checked by one thread. */
 export type Stretch = {
@@ -76,7 +76,6 @@ const HASH_BYTES = 32
 const ABSENT = -1
 const SEQUENCE_AT = HASHED_FIELDS.indexOf('sequence')
 const RELEASED_AT = HASHED_FIELDS.indexOf('fields_released')
-const STARTED_AT = FIELDS_OF_FORMAT_1.length
 const FORMAT_AT = HASHED_FIELDS.length
 const DIGIT_0 = 0x30
 
@@ -107,14 +106,14 @@ type RowBytes = {
 
 function checkRow(position: Position, { page, view, at, rowEnd }: RowBytes): boolean {
   position.sequence += 1
-  const format = readFormat(view)
-  if (format === 0 || !isNumber(view, places[SEQUENCE_AT] as number, position.sequence)) return false
-  const end = places[format === 1 ? STARTED_AT : FORMAT_AT] as number
+  const end = places[FORMAT_AT] as number
+  if (!isNumber(view, end, FORMAT)) return false
+  if (!isNumber(view, places[SEQUENCE_AT] as number, position.sequence)) return false
   const previousAt = (places[FORMAT_AT + 1] as number) + 4
   const hashAt = (places[FORMAT_AT + 2] as number) + 4
   if (hashAt - previousAt !== HASH_BYTES + 4 || rowEnd - hashAt !== HASH_BYTES) return false
-  if (format === 2) noteReference(position, page)
-  page[at + 1] = format
+  noteReference(position, page)
+  page[at + 1] = FORMAT
   if (!movePrevious(position.hash, view, previousAt, end)) return false
   const computed = hash('sha256', page.subarray(at + 1, end + HASH_BYTES), 'binary')
   if (!takeHash(position.hash, view, hashAt, computed)) return false
@@ -156,13 +155,6 @@ function findPlaces(view: DataView, from: number, pageEnd: number): number {
     at += 4 + (length === ABSENT ? 0 : length)
   }
   return at
-}
-
-/** 1 or 2; 0 when it is another, or when a field is set that the format does not have. */
-function readFormat(view: DataView): 0 | 1 | 2 {
-  const at = places[FORMAT_AT] as number
-  if (isNumber(view, at, 2)) return 2
-  return isNumber(view, at, 1) && view.getInt32(places[STARTED_AT] as number) === ABSENT ? 1 : 0
 }
 
 /** Whether the field is this number in decimal. */
