@@ -20,6 +20,9 @@ function opens(file: string, seen = new Set<string>()): boolean {
   return OPENS.test(text) || imported.some((path) => path.startsWith('test/') && opens(path, seen))
 }
 
+/** Tests of the program from outside: processes, browsers, proxies, packages. */
+const SYSTEM = 'test/{process,cluster,package,examples,console,deploy}/**/*.test.ts'
+
 const shared = {
   // Many tests wait for disks, sockets and processes: three at once are done sooner, also on two cores.
   maxWorkers: 3,
@@ -42,9 +45,19 @@ export default defineConfig({
           ...shared,
           name: 'whole',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: unit,
+          exclude: [...unit, SYSTEM],
           globalSetup: ['test/postgres.ts'],
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'system',
+          include: [SYSTEM],
+          exclude: unit,
+          globalSetup: ['test/postgres.ts'],
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -41,7 +41,7 @@ export function findChainFaults(rows: Iterable<Row>): string[] {
   return faults
 }
 
-export function hashOf(row: Row): string {
+function hashOf(row: Row): string {
   const format = Number(row.format)
   const hash = createHash('sha256').update(Buffer.of(format))
   for (const field of FIELDS) {
