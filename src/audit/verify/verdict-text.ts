@@ -145,5 +145,5 @@ function toReal(path: string): string {
 
 const isInside = (path: string, folder: string) => {
   const way = relative(folder, path)
-  return way === '' || !(way === '../..' || way.startsWith(`..${sep}`))
+  return way === '' || !(way === '..' || way.startsWith(`..${sep}`))
 }

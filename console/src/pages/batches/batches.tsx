@@ -163,7 +163,7 @@ function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { onDone:
   const upload = useMutation(async () => {
     setAccepted(undefined)
     if (!file) return
-    const type = TYPES[file.name.split('../../components').at(-1)?.toLowerCase() ?? '']
+    const type = TYPES[file.name.split('.').at(-1)?.toLowerCase() ?? '']
     if (!type)
       throw new ApiError(0, 'type', 'The name of the file must end in .csv, .ndjson, .jsonl or .json.')
     const result = await api.upload<UploadResult>('/admin/batches', file, { type, key: apiKey.trim() })

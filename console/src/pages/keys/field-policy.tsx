@@ -77,7 +77,7 @@ function PolicyField({
   )
 }
 
-const toFieldLabel = (name: string) => toLabel(name.split('../../components').at(-1) ?? name)
+const toFieldLabel = (name: string) => toLabel(name.split('.').at(-1) ?? name)
 
 function toSummary({ hide, reveal }: Policy): string {
   const parts = [

@@ -149,19 +149,14 @@ function FoundRecord({ shown, onShown, onHide }: FoundProps) {
 
 /** `personal_info.first_name` is shown under Personal info, a name without a dot under Record. */
 function Groups({ view }: { view: RecordView }) {
-  const groups = Map.groupBy(
-    view.fields,
-    ({ name }) => (name.includes('../../components') ? name.split('../../components')[0] : '') ?? '',
-  )
+  const groups = Map.groupBy(view.fields, ({ name }) => (name.includes('.') ? name.split('.')[0] : '') ?? '')
   return (
     <>
       {[...groups].map(([group, fields]) => (
         <section key={group}>
           <h3>{group === '' ? 'Record' : toLabel(group)}</h3>
           <Facts
-            facts={fields.map(
-              ({ name, value }) => [toLabel(name.split('../../components').at(-1) ?? name), value] as const,
-            )}
+            facts={fields.map(({ name, value }) => [toLabel(name.split('.').at(-1) ?? name), value] as const)}
           />
         </section>
       ))}
