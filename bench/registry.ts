@@ -21,14 +21,15 @@ import { toMain } from './servers/tabbat.ts'
 /** A filled registry. The folder is a copy that the caller may change. */
 export type Registry = { readonly dataDir: string; readonly key: string }
 
-/** Filling takes longer than measuring, so a filled registry is kept until the migrations change. */
+/** Filling takes longer than measuring, so a filled registry is kept until the schema changes. */
 export const cacheFolder = (checkout: Checkout, records: number) =>
   join(CACHE, `${records}-${hashMigrations(checkout)}`)
 
 function hashMigrations({ root }: Checkout): string {
   const hash = createHash('sha256')
-  for (const file of globSync(join(root, 'src/store/migrations/*.ts')).toSorted())
-    hash.update(readFileSync(file))
+  // The last folder: of checkouts from before 0.3.0.
+  const folders = '{database/{schema,functions,migrations}/*.sql,store/migrations/*.ts}'
+  for (const file of globSync(join(root, 'src', folders)).toSorted()) hash.update(readFileSync(file))
   return hash.digest('hex').slice(0, 8)
 }
 
