@@ -73,6 +73,7 @@ it('writes one line a request, with allowed fields only, and nothing of what a c
       headers: { 'x-request-id': `order-${nin}` },
     }),
   ]
+  const metrics = await context.metrics.print()
   await app.close()
   await context.close()
   log.flush()
@@ -105,7 +106,7 @@ it('writes one line a request, with allowed fields only, and nothing of what a c
   const errors = answers.filter(({ statusCode }) => statusCode >= 400)
   const seen =
     text +
-    (await context.metrics.print()) +
+    metrics +
     errors
       .map(({ body }) => body)
       .join('')
