@@ -18,12 +18,12 @@ export type ReceivedBatch = { readonly batch: Batch; readonly replayed: boolean 
  * Rows that are written in one commit. Other writes wait for it. So while other requests are served, it is short, and after it there
  * is a pause for them as long as the rows took, up to a bound.
  */
-const ROWS_AT_ONCE = { alone: 200, withOthers: 40 } as const
-const LONGEST_PAUSE_MS = 10
+const ROWS_AT_ONCE = { alone: 200, withOthers: 20 } as const
+const MAX_PAUSE_MS = 10
 /** Others count so long after their last write. */
 const OTHERS_MS = 100
 /** Rows that are validated and sealed without a pause for other requests. */
-const ROWS_PER_TURN = 20
+const ROWS_PER_TURN = 5
 
 /** Receives a batch. All of it is accepted when the whole body has arrived, or nothing. */
 export async function receiveBatch(deps: BatchDeps, incoming: IncomingBatch): Promise<ReceivedBatch> {
@@ -106,7 +106,7 @@ async function receiveRows(
     // Another request with the same Idempotency-Key took over, because this one was too slow.
     if (!(await table.addRows(receiver, group, steadyNow()))) throw new AppError('request_timeout')
     group = []
-    if (!isAlone()) await pause(Math.min(performance.now() - begunAt, LONGEST_PAUSE_MS))
+    if (!isAlone()) await pause(Math.min(performance.now() - begunAt, MAX_PAUSE_MS))
     begunAt = performance.now()
   }
   for await (const read of readRows(incoming.format, pieces)) {

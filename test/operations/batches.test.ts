@@ -440,6 +440,6 @@ it('writes long steps of an upload while nothing else is asked, and short ones o
   expect(sizes.splice(0)).toEqual([200, 200, 200, 200, 200])
   isAlone = false
   expect((await upload()).statusCode).toBe(202)
-  expect(sizes).toContain(40)
+  expect(sizes).toContain(20)
   await close()
 })
