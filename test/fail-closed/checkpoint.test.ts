@@ -20,11 +20,11 @@ it('a checkpoint that cannot be written is logged, and the audit log stays in us
   })
   expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
   expect((await server.get('/health/ready'))?.status).toBe(200)
-  // Checkpoints are made at shutdown: one while webhooks can still be sent, and the last.
+  // A checkpoint is made at shutdown while webhooks can still be sent. It fails, so the close of the log tries again.
   server.child.kill('SIGTERM')
   expect(await server.ended).toBe(0)
   const { text, events } = await server.log()
-  expect(events).toContain('checkpoint_failed')
+  expect(events.filter((event) => event === 'checkpoint_failed')).toHaveLength(2)
   expect(events).not.toContain('audit_unavailable')
   expect(text).toMatch(/Error (EEXIST|ENOTDIR)/)
 })
