@@ -7,7 +7,7 @@ import { SlowestFiles } from './test/slowest-files.ts'
 const OPENS =
   /openTestApp|openStore|openSqlite|openWriter|createContext|DatabaseSync|mkdtemp|child_process|worker_threads|node:(?:net|tls|http)'|listen\(/
 
-const tests = [...globSync('src/**/*.test.ts'), ...globSync('test/**/*.test.ts')]
+const tests = globSync('test/**/*.test.ts')
 const unit = tests.filter((file) => !opens(file))
 
 function opens(file: string, seen = new Set<string>()): boolean {
@@ -44,7 +44,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'whole',
-          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          include: ['test/**/*.test.ts'],
           exclude: [...unit, SYSTEM],
           globalSetup: ['test/postgres.ts'],
           sequence: { groupOrder: 1 },

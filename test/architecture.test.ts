@@ -39,7 +39,7 @@ const ROOMS = [
 
 type Import = { readonly from: string; readonly to: string }
 
-const files = globSync('src/**/*.ts').filter((file) => !file.endsWith('.test.ts'))
+const files = globSync('src/**/*.ts')
 const textOf = (file: string) => readFileSync(file, 'utf8')
 
 /** Every relative import of a file: at run time, type-only, dynamic, or re-exported. */
@@ -95,6 +95,28 @@ describe('the folders of src/', () => {
     const nameless = /(^|\/)(utils?|helpers?|common|types|dto|services|controllers|managers)(\/|\.ts$)/
     expect(files.filter((file) => nameless.test(file))).toEqual([])
   })
+})
+
+describe('test/', () => {
+  /** The contract suite of test/sources runs against the simulator. */
+  const WITHOUT_A_FOLDER = ['simulator', 'assets']
+  const folders = (root: string) => globSync(`${root}/*/`).map((folder) => relative(root, folder))
+
+  it('has a folder for every folder of src/', () => {
+    const missing = folders('src').filter((room) => !folders('test').includes(room))
+    expect(missing.filter((room) => !WITHOUT_A_FOLDER.includes(room))).toEqual([])
+  })
+
+  it('holds all tests', () => {
+    expect(files.filter((file) => file.endsWith('.test.ts'))).toEqual([])
+  })
+})
+
+/** A helper with one user belongs to that user. What is left are entries: an operation, a command, a route file, a vendor, a worker. */
+it('at most 28 % of the files of src/ have a single user', () => {
+  const users = Map.groupBy(allImports, ({ to }) => to)
+  const single = files.filter((file) => new Set(users.get(file)?.map(({ from }) => from)).size === 1)
+  expect(single.length / files.length).toBeLessThanOrEqual(0.28)
 })
 
 it('only the command line uses the client', () => {

@@ -16,7 +16,7 @@ import { createTables, type Tables, WRITES } from './tables.ts'
  * What it guarantees:
  * - A method that resolves has committed, and the commit is on disk (`synchronous = FULL`, `synchronous_commit = on`).
  * - Each method is one transaction: all of it happens or nothing.
- * - Both databases give the same results; test/store runs one suite against both.
+ * - Both databases give the same results; test/context/conformance.test.ts feeds the same cases to both.
  *
  * Opened once by the context of a server, and by each command. In a server on SQLite, a thread does all writing: writes that
  * arrive during a commit share the next one, and each of them still succeeds or fails alone.

@@ -8,12 +8,12 @@ import {
 } from '../../src/accounts/throttle.ts'
 import type { Store } from '../../src/context/store.ts'
 import { AdminError } from '../../src/contract/admin-error.ts'
-import { SQLITE } from '../store/engines.ts'
+import { SQLITE } from '../engines.ts'
 
 const SECRET = createSecretKey(Buffer.alloc(32, 7))
 const KEY: ThrottleKey = { key: 'a', free: 5, longestWaitMs: 300_000 }
 
-/** A clock that the test moves. PostgreSQL has its own: see test/store/throttle.test.ts. */
+/** A clock that the test moves. PostgreSQL has its own: see test/accounts/throttle-table.test.ts. */
 let at = 0
 const pass = (ms: number) => {
   at += ms

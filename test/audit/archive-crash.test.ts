@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { archiveLog } from '../../src/audit/archive/archive-log.ts'
 import { findArchives, openWholeLog } from '../../src/audit/archive/whole-log.ts'
 import { verifyStore } from '../../src/audit/verify/verify-store.ts'
-import { describeEngines, newFolder, POSTGRES, SQLITE } from '../store/engines.ts'
+import { describeEngines, newFolder, POSTGRES, SQLITE } from '../engines.ts'
 import { openLog, publicKey, signer, writeOldLog } from './old-log.ts'
 
 const STEPS = [

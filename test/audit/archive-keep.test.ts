@@ -8,7 +8,7 @@ import { DAY_MS } from '../../src/contract/time.ts'
 import type { Keyring } from '../../src/crypto/keyring.ts'
 import { createRetention } from '../../src/server/cleanup.ts'
 import type { Log } from '../../src/telemetry/log.ts'
-import { describeEngines, newFolder, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'
+import { describeEngines, newFolder, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 import { openLog, publicKey, writeOldLog } from './old-log.ts'
 
 const keyring = { 'audit-signing': createSecretKey(Buffer.alloc(32, 42)) } as unknown as Keyring

@@ -14,7 +14,7 @@ import { searchAudit } from '../../src/audit/search.ts'
 import { searchTimelines } from '../../src/audit/search-timelines.ts'
 import type { Store } from '../../src/context/store.ts'
 import { listConsents } from '../../src/people/consents.ts'
-import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
+import { describeEngines, ENGINES, newFolder } from '../engines.ts'
 import { FIRST, JANUARY, type OldRow, openLog, publicKey, RELEASED, signer, writeOldLog } from './old-log.ts'
 
 /** Everything that reads the log must return the same before and after its rows were archived. */

@@ -13,7 +13,7 @@ import type { Store } from '../../src/context/store.ts'
 import { ARCHIVE_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
 import { scrubSubjects } from '../../src/registry/scrub-pass.ts'
 import { createSubjectScrub } from '../../src/registry/subject-scrub.ts'
-import { describeEngines, ENGINES, newFolder, POSTGRES, SQLITE } from '../store/engines.ts'
+import { describeEngines, ENGINES, newFolder, POSTGRES, SQLITE } from '../engines.ts'
 import {
   append,
   checkpoint,

@@ -13,7 +13,7 @@ import { createSigner } from '../../src/audit/signing.ts'
 import { verifyStore } from '../../src/audit/verify/verify-store.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, HOUR_MS } from '../../src/contract/time.ts'
-import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
+import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))
 const CHAIN = 'a1b2c3d4-1'

@@ -6,7 +6,7 @@ import { prove } from '../../src/audit/prove.ts'
 import { verifyAuditLog } from '../../src/audit/verify/verify-audit-log.ts'
 import { verifyInThreads } from '../../src/audit/verify/verify-in-threads.ts'
 import { openVerifyPool } from '../../src/audit/verify/verify-store.ts'
-import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
+import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 import { CHAINS, createSampleLog, type SampleLog } from './sample-log.ts'
 
 describeEngines([SQLITE, POSTGRES], (engine) => {

@@ -15,9 +15,9 @@ import {
 } from '../../src/audit/subject-table.ts'
 import { verifyStore } from '../../src/audit/verify/verify-store.ts'
 import type { Store } from '../../src/context/store.ts'
+import { type Recorded, recordStatements } from '../database/record-statements.ts'
+import { describeEngines, ENGINES, newFolder, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 import { newDataDir } from '../process/tabbat.ts'
-import { describeEngines, ENGINES, newFolder, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'
-import { type Recorded, recordStatements } from '../store/record-statements.ts'
 import { openLog, publicKey, signer } from './old-log.ts'
 import { BLOCK, compareSearch, PEOPLE, recordPeople } from './people-rows.ts'
 

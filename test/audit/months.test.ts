@@ -9,8 +9,8 @@ import { verifyStore } from '../../src/audit/verify/verify-store.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, MINUTE_MS } from '../../src/contract/time.ts'
 import { endOf, monthOf, toMonth } from '../../src/ledger/audit-months.ts'
+import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 import { newDataDir } from '../process/tabbat.ts'
-import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))
 const fail = (error: unknown) => {

@@ -12,7 +12,7 @@ import { verifyStore } from '../../src/audit/verify/verify-store.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { toMonth } from '../../src/ledger/audit-months.ts'
-import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
+import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))
 

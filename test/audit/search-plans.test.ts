@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished } from 'vitest'
 import { createAuditTable } from '../../src/audit/audit-table.ts'
 import type { Database } from '../../src/database/database.ts'
-import { SQLITE } from '../store/engines.ts'
+import { SQLITE } from '../engines.ts'
 
 /** The statements of a search of verifications and of its export. Those of PostgreSQL are in partition-plans.test.ts. */
 it('a search in SQLite reads rows by an index only', async () => {

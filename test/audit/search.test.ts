@@ -6,7 +6,7 @@ import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts
 import { SEARCH_LIMITS, type SearchPage, searchAudit } from '../../src/audit/search.ts'
 import type { Store } from '../../src/context/store.ts'
 import type { AuditRow, LoggedRow } from '../../src/ledger/audit-row.ts'
-import { describeEngines, ENGINES } from '../store/engines.ts'
+import { describeEngines, ENGINES } from '../engines.ts'
 import { createRandom } from './random.ts'
 
 type AuditPage = SearchPage<LoggedRow>

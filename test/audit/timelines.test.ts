@@ -7,7 +7,7 @@ import type { SearchPage } from '../../src/audit/search.ts'
 import type { Timeline } from '../../src/audit/search-timelines.ts'
 import { searchTimelines } from '../../src/audit/search-timelines.ts'
 import type { Store } from '../../src/context/store.ts'
-import { describeEngines, ENGINES } from '../store/engines.ts'
+import { describeEngines, ENGINES } from '../engines.ts'
 import { createRandom } from './random.ts'
 
 const START = Date.parse('2026-03-01T00:00:00.000Z')

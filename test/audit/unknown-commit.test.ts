@@ -5,8 +5,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { openStore } from '../../src/context/store.ts'
+import { newFolder } from '../engines.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { newFolder } from '../store/engines.ts'
 
 /** A proxy to the server that can lose an answer of the server. */
 async function openProxy(url: string) {

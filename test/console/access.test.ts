@@ -1,8 +1,8 @@
 import type { Browser, CDPSession, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { toCode, toStep } from '../../src/accounts/totp.ts'
+import { type OidcProvider, startProvider } from '../accounts/provider.ts'
 import { fromBase32 } from '../admin/base32.ts'
-import { type OidcProvider, startProvider } from '../sso/provider.ts'
 import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
 import {
   acceptInvitation,

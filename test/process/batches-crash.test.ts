@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { crashBatches } from '../battery/crash-batches.ts'
-import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
+import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 
 describeEngines([SQLITE, POSTGRES], (engine) => {
   it('ends each row of a batch once in spite of kill -9, in order, and tells the end once', async () => {

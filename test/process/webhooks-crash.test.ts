@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { crashWebhooks } from '../battery/crash-webhooks.ts'
-import { describeEngines, POSTGRES, SQLITE } from '../store/engines.ts'
+import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 
 describeEngines([SQLITE, POSTGRES], (engine) => {
   it('loses no event to kill -9, signs each rightly, and keeps the order of a reference', async () => {

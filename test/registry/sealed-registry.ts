@@ -14,9 +14,9 @@ import type { Entry } from '../../src/registry/record-codec.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import { type RotationStep, rotateRoot } from '../../src/registry/rotate.ts'
 import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
+import { toErasureSubject } from '../people/erasure-subject.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import type { Finished, Settings } from '../process/tabbat.ts'
-import { toErasureSubject } from '../store/erasure-subject.ts'
 
 export const ENGINES = hasPostgres() ? (['sqlite', 'postgres'] as const) : (['sqlite'] as const)
 export type Engine = (typeof ENGINES)[number]

@@ -8,7 +8,7 @@ import { createRequestLog } from '../../src/requests/request-log.ts'
 import type { BlockHead, BlockId } from '../../src/requests/request-table.ts'
 import { type RequestFilter, searchRequests } from '../../src/requests/search.ts'
 import { createTail } from '../../src/requests/tail.ts'
-import { describeEngines, ENGINES, SQLITE } from '../store/engines.ts'
+import { describeEngines, ENGINES, SQLITE } from '../engines.ts'
 
 const toRequest = (values: Partial<FinishedRequest> = {}): FinishedRequest => ({
   ...{

@@ -19,7 +19,7 @@ import {
   toStepSeconds,
   toSteps,
 } from '../../src/statistics/steps.ts'
-import { describeEngines, ENGINES, newFolder } from '../store/engines.ts'
+import { describeEngines, ENGINES, newFolder } from '../engines.ts'
 
 const OUTCOMES = ['verified', 'not_verified', 'source_timeout'] as const
 const toTrail = (name: string, result: string) => JSON.stringify([{ name, result, ms: 1 }])

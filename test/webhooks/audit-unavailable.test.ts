@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { createEndpoint } from '../../src/webhooks/manage.ts'
 import { openWebhooks, type Webhooks } from '../../src/webhooks/webhooks.ts'
-import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'
+import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 import { answerWith, type Received, type Receiver, startReceiver } from './receiver.ts'
 import { KEY, toDeps } from './setup.ts'
 

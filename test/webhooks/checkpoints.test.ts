@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Checkpoint } from '../../src/audit/audit-table.ts'
 import type { Store } from '../../src/context/store.ts'
 import { createEndpoint } from '../../src/webhooks/manage.ts'
-import { describeEngines, type Place, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'
+import { describeEngines, type Place, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 import { answerWith, type Receiver, startReceiver } from './receiver.ts'
 import { openDelivery, toDeps } from './setup.ts'
 

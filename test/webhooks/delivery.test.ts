@@ -4,7 +4,7 @@ import type { Store } from '../../src/context/store.ts'
 import type { NewEvent } from '../../src/contract/event.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/contract/time.ts'
 import { rollEndpoint } from '../../src/webhooks/manage.ts'
-import { describeEngines, type Place, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'
+import { describeEngines, type Place, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 import { answerWith, type Received, type Receiver, startReceiver } from './receiver.ts'
 import { addEndpoint, append, openDelivery, toDeps, useProcessClock } from './setup.ts'
 

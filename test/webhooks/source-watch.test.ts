@@ -3,7 +3,7 @@ import type { Store } from '../../src/context/store.ts'
 import type { NewEvent } from '../../src/contract/event.ts'
 import { DAY_MS, toLagosDay } from '../../src/contract/time.ts'
 import { createSourceWatch } from '../../src/webhooks/source-watch.ts'
-import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../store/engines.ts'
+import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 
 const PRICES = { dojah: { price: 5000, dailyCap: 100_000 }, prembly: { price: 5000, dailyCap: undefined } }
 

@@ -1,0 +1,61 @@
+import { EventEmitter } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { createPace, createStreamLimit } from '../../src/admin/stream-limit.ts'
+import type { Exchange } from '../../src/http/exchange.ts'
+
+describe('the limit of exports', () => {
+  const open = () => ({ response: new EventEmitter() }) as unknown as Pick<Exchange, 'response'>
+
+  it('lets two of a session and four in all be open, and live pages besides', () => {
+    const limit = createStreamLimit()
+    const [first, ...others] = ['a', 'a', 'b', 'c'].map((session) => {
+      const exchange = open()
+      limit('application/x-ndjson', session, exchange)
+      return exchange
+    })
+    for (const session of ['a', 'd'])
+      expect(() => limit('text/csv', session, open())).toThrow(/Too many open streams/)
+    for (let turn = 0; turn < 8; turn++) limit('text/event-stream', 'a', open())
+    expect(() => limit('text/event-stream', 'a', open())).toThrow(/Too many open streams/)
+    expect(others).toHaveLength(3)
+    first?.response.emit('close')
+    limit('text/csv', 'a', open())
+  })
+})
+
+describe('the pace of exports', () => {
+  it('lets one of them work at a time, and gives every piece in order', async () => {
+    const pace = createPace()
+    let [working, most, ended] = [0, 0, 0]
+    async function* write(count: number) {
+      try {
+        for (let piece = 0; piece < count; piece++) {
+          most = Math.max(most, ++working)
+          await new Promise(setImmediate)
+          working -= 1
+          yield piece
+        }
+      } finally {
+        ended += 1
+      }
+    }
+    const all = await Promise.all([7, 3, 5].map((count) => Array.fromAsync(pace(write(count)))))
+    expect(all).toEqual([7, 3, 5].map((count) => Array.from({ length: count }, (_each, piece) => piece)))
+    for await (const piece of pace(write(9))) if (piece === 2) break
+    expect([most, ended]).toEqual([1, 4])
+  })
+
+  it('goes on with the others after a failure, and while a reader waits', async () => {
+    const pace = createPace()
+    async function* write(fails: boolean) {
+      yield 1
+      if (fails) throw new Error('the database is unavailable')
+      yield 2
+    }
+    const stalled = pace(write(false))[Symbol.asyncIterator]()
+    expect(await stalled.next()).toEqual({ done: false, value: 1 })
+    await expect(Array.fromAsync(pace(write(true)))).rejects.toThrow('unavailable')
+    expect(await Array.fromAsync(pace(write(false)))).toEqual([1, 2])
+    expect(await stalled.next()).toEqual({ done: false, value: 2 })
+  })
+})

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { deleteOldBackups } from '../../src/backup/retention.ts'
+import { loadRootKeys } from '../../src/crypto/root-key.ts'
+import { waitUntil } from '../cluster/programs.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { type Settings, tabbat } from '../process/tabbat.ts'
+import { keysOf, newSettings, toBatch, toConfig, withSealed } from '../registry/sealed-registry.ts'
+import { changeFirst, rewriteBackup, toBackupKeyOf } from './backup-lines.ts'
+
+const RECORDS = 4000
+let source: Settings
+let good: string
+
+beforeAll(async () => {
+  source = await newSettings('sqlite')
+  good = join(source.TABBAT_DATA_DIR ?? '', 'good.backup')
+  await withSealed(source, ({ store, keyring }) => store.registry.save(toBatch(keyring, 0, RECORDS, 3)))
+  // Some rows of the audit log.
+  await tabbat(source, 'keys', 'create', '--name', 'shop', '--mode', 'test')
+  expect(await tabbat(source, 'backup', good)).toMatchObject({ code: 0 })
+})
+
+/** A copy with changed lines and a right MAC. */
+function rewrite(change: (lines: string[]) => string[]): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'tabbat-changed-')), 'changed.backup')
+  const [rootKey = ''] = keysOf(source)
+  writeFileSync(file, rewriteBackup(readFileSync(good), toBackupKeyOf(rootKey), change))
+  return file
+}
+
+function flipLastByte(value: unknown) {
+  const bytes = Buffer.from((value as { base64: string }).base64, 'base64')
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1)
+  return { base64: bytes.toString('base64') }
+}
+
+/** Runs the check with a folder for temporary files of its own, which must be empty afterwards. */
+async function check(file: string, ...args: string[]) {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-tmp-'))
+  const done = await tabbat({ ...source, TMPDIR: folder }, 'backup', 'check', file, ...args)
+  expect(readdirSync(folder).filter((name) => name.startsWith('tabbat-'))).toEqual([])
+  return done
+}
+
+describe('tabbat backup check', () => {
+  it('restores a good backup into SQLite, and changes no file of the installation', async () => {
+    const before = readFileSync(join(source.TABBAT_DATA_DIR ?? '', 'tabbat.db'))
+    const { code, stdout } = await check(good, '--json')
+    const rows = expect.objectContaining({ registry: RECORDS, media: 3, api_keys: 1 })
+    expect(JSON.parse(stdout)).toMatchObject({ good: true, faults: [], opened: RECORDS + 3, rows })
+    expect(JSON.parse(stdout).audit_rows).toBeGreaterThan(1)
+    expect(code).toBe(0)
+    expect(readFileSync(join(source.TABBAT_DATA_DIR ?? '', 'tabbat.db')).equals(before)).toBe(true)
+  })
+
+  it.skipIf(!hasPostgres())('restores it into an empty PostgreSQL, and refuses one with data', async () => {
+    const url = await createTestDatabase()
+    expect(await check(good, '--database-url', url)).toMatchObject({ code: 0 })
+    const again = await check(good, '--database-url', url)
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('holds an audit log')])
+  })
+
+  it('finds a record that does not open', async () => {
+    const { code, stdout } = await check(rewrite(changeFirst('registry', 'sealed', flipLastByte)), '--json')
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      1,
+      {
+        good: false,
+        opened: RECORDS + 2,
+        faults: [`1 of ${RECORDS + 3} records and pictures cannot be opened.`],
+      },
+    ])
+  })
+
+  it('finds a changed row of the audit log', async () => {
+    const { code, stdout } = await check(rewrite(changeFirst('audit', 'phase', () => 'key_revoked')))
+    expect([code, stdout]).toEqual([1, expect.stringContaining('The audit log is not sound')])
+  })
+
+  it('refuses a file that is cut off', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'tabbat-cut-')), 'cut.backup')
+    writeFileSync(file, readFileSync(good).subarray(0, -9))
+    const { code, stderr } = await check(file)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is damaged, cut off')])
+  })
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('deletes its temporary files after %s', async (signal, exitCode) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tabbat-tmp-'))
+    const env = { ...source, PATH: process.env.PATH ?? '', TMPDIR: folder }
+    const child = spawn('bin/tabbat', ['backup', 'check', good], { env, stdio: 'ignore' })
+    const list = () => readdirSync(folder).filter((name) => name.startsWith('tabbat-check-'))
+    await waitUntil('a temporary folder', async () => list().length > 0)
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    expect([await ended, list()]).toEqual([[exitCode, null], []])
+  })
+})
+
+describe('tabbat backup --keep', () => {
+  const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-kept-'))
+  const toName = (day: number) => `tabbat-2026010${day}-020000.backup`
+
+  it('writes a dated file, and deletes the oldest of its own only', async () => {
+    const folder = newFolder()
+    for (const day of [1, 2, 3]) writeFileSync(join(folder, toName(day)), readFileSync(good))
+    const other = rewrite((lines) =>
+      lines.with(0, JSON.stringify({ ...JSON.parse(lines[0] ?? ''), root_fingerprint: 'f'.repeat(64) })),
+    )
+    const stay = ['mine.backup', 'tabbat-20260101.backup']
+    for (const name of stay) writeFileSync(join(folder, name), readFileSync(good))
+    writeFileSync(join(folder, toName(4)), readFileSync(other))
+    writeFileSync(join(folder, toName(5)), 'not a backup')
+    const { code, stdout } = await tabbat(source, 'backup', '--json', '--keep', '2', folder)
+    const { file, deleted } = JSON.parse(stdout) as { file: string; deleted: string[] }
+    expect([code, deleted]).toEqual([0, [toName(1), toName(2)].map((name) => join(folder, name))])
+    expect(readdirSync(folder).toSorted()).toEqual(
+      [...stay, toName(3), toName(4), toName(5), file.slice(folder.length + 1)].toSorted(),
+    )
+    expect(file).toMatch(/tabbat-\d{8}-\d{6}\.backup$/)
+  })
+
+  it('deletes nothing when the new one is damaged', async () => {
+    const folder = newFolder()
+    for (const day of [1, 2]) writeFileSync(join(folder, toName(day)), readFileSync(good))
+    const newest = join(folder, toName(3))
+    writeFileSync(newest, readFileSync(good).subarray(0, -9))
+    const rootKeys = await loadRootKeys(toConfig(source), false)
+    await expect(deleteOldBackups(folder, newest, { keep: 1, rootKeys })).rejects.toThrow('damaged')
+    expect(readdirSync(folder)).toHaveLength(3)
+  })
+
+  it('asks for a folder', async () => {
+    const { code, stderr } = await tabbat(source, 'backup', '--keep', '2', join(newFolder(), 'missing'))
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is not a folder')])
+  })
+})

@@ -1,0 +1,46 @@
+import { createSecretKey } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { MODES } from '../../src/contract/scope.ts'
+import { createApiKey, parseApiKey, toKeyHash } from '../../src/keys/api-key.ts'
+import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
+
+describe('an API key', () => {
+  it('has a prefix, a public id, 32 random characters and a checksum', () => {
+    for (const mode of MODES) {
+      const key = createApiKey(mode)
+      expect(key.text).toMatch(new RegExp(`^tbt_${mode}_[0-9A-Za-z]{46}$`))
+      expect(key.text.slice(9, 17)).toBe(key.id)
+      expect(parseApiKey(key.text)).toEqual(key)
+    }
+  })
+
+  it('is never the same twice', () => {
+    const keys = new Set(Array.from({ length: 1000 }, () => createApiKey('live').text))
+    expect(keys.size).toBe(1000)
+  })
+
+  it('is refused with one wrong character', () => {
+    const { text } = createApiKey('live')
+    fc.assert(
+      fc.property(fc.nat(text.length - 1), fc.stringMatching(/^[0-9A-Za-z]$/), (at, letter) => {
+        const typo = text.slice(0, at) + letter + text.slice(at + 1)
+        expect(parseApiKey(typo) !== undefined).toBe(typo === text)
+      }),
+    )
+  })
+
+  it('is refused when the text is anything else', () => {
+    fc.assert(fc.property(fc.string(), (text) => parseApiKey(text) === undefined))
+  })
+
+  it('is stored as a hash that depends on the pepper', () => {
+    const pepper = (fill: number) => createSecretKey(Buffer.alloc(32, fill))
+    expect(toKeyHash('x', pepper(1))).toHaveLength(32)
+    expect(toKeyHash('x', pepper(1))).not.toEqual(toKeyHash('x', pepper(2)))
+  })
+
+  it('is well-formed in the sandbox', () => {
+    expect(parseApiKey(SANDBOX_KEY)).toEqual({ mode: 'test', id: 'sandbox0', text: SANDBOX_KEY })
+  })
+})

@@ -1,0 +1,176 @@
+import { createSecretKey } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { SCOPES } from '../../src/contract/scope.ts'
+import { createApiKey, toKeyHash } from '../../src/keys/api-key.ts'
+import { createAuthenticate } from '../../src/keys/authenticate.ts'
+import type { KeyRow } from '../../src/keys/key-rows.ts'
+
+const pepper = createSecretKey(Buffer.alloc(32, 1))
+const key = createApiKey('live')
+
+function open(row: Partial<KeyRow> = {}) {
+  const rows = new Map<string, KeyRow>([
+    [
+      key.id,
+      {
+        id: key.id,
+        mode: 'live',
+        name: 'x',
+        hash: toKeyHash(key.text, pepper),
+        scopes: SCOPES,
+        allowedIps: undefined,
+        clientCerts: undefined,
+        createdAt: 0,
+        expiresAt: undefined,
+        revokedAt: undefined,
+        rolledTo: undefined,
+        lineage: key.id,
+        hide: [],
+        reveal: [],
+        subjectsPerDay: undefined,
+        requiresConsent: false,
+        asyncWhenDown: false,
+        ...row,
+      },
+    ],
+  ])
+  // `set` moves the wall clock against the monotonic clock.
+  const clock = { now: 1_000_000, set: 0, queries: 0, fails: false }
+  const authenticate = createAuthenticate({
+    keys: {
+      find: async (id) => {
+        clock.queries += 1
+        if (clock.fails) throw Object.assign(new Error('store unavailable'), { code: 'ECONNREFUSED' })
+        return rows.get(id)
+      },
+    },
+    pepper,
+    testKeys: true,
+    publicSandboxKey: true,
+    now: () => clock.now,
+    wallNow: () => clock.now + clock.set,
+  })
+  return { rows, clock, authenticate }
+}
+
+it('accepts a key that was valid for five minutes as unconfirmed while the store fails', async () => {
+  const { clock, authenticate } = open()
+  expect((await authenticate(key.text))?.isUnconfirmed).toBeUndefined()
+  clock.fails = true
+  clock.now += 600
+  expect(await authenticate(key.text)).toMatchObject({ keyId: key.id, isUnconfirmed: true })
+  await expect(authenticate(createApiKey('live').text)).rejects.toThrow()
+  clock.now += 300_000
+  await expect(authenticate(key.text)).rejects.toThrow()
+  clock.fails = false
+  expect((await authenticate(key.text))?.isUnconfirmed).toBeUndefined()
+})
+
+it('queries the store once in half a second, and obeys a revocation within a second', async () => {
+  const { rows, clock, authenticate } = open()
+  for (let count = 0; count < 10; count++) expect((await authenticate(key.text))?.keyId).toBe(key.id)
+  expect(clock.queries).toBe(1)
+  rows.set(key.id, { ...(rows.get(key.id) as KeyRow), revokedAt: clock.now })
+  clock.now += 500
+  expect(await authenticate(key.text)).toBeUndefined()
+})
+
+it('obeys an expiry to the millisecond, cached or not', async () => {
+  const { clock, authenticate } = open({ expiresAt: 1_000_010 })
+  expect(await authenticate(key.text)).toBeDefined()
+  clock.now += 9
+  expect(await authenticate(key.text)).toBeDefined()
+  clock.now += 1
+  expect(await authenticate(key.text)).toBeUndefined()
+})
+
+it('does not query the store for malformed keys', async () => {
+  const { clock, authenticate } = open()
+  for (const text of [
+    undefined,
+    '',
+    'Bearer',
+    'x',
+    `${key.text}x`,
+    key.text.slice(0, -1),
+    key.text.toLowerCase(),
+  ])
+    expect(await authenticate(text)).toBeUndefined()
+  expect(clock.queries).toBe(0)
+})
+
+it('refuses the right id with another secret', async () => {
+  const { authenticate, rows } = open()
+  const other = createApiKey('live')
+  rows.set(other.id, { ...(rows.get(key.id) as KeyRow), id: other.id })
+  expect(await authenticate(other.text)).toBeUndefined()
+})
+
+it('obeys a revocation within a second while the wall clock is set back', async () => {
+  const { rows, clock, authenticate } = open()
+  expect(await authenticate(key.text)).toBeDefined()
+  clock.set = -86_400_000
+  rows.set(key.id, { ...(rows.get(key.id) as KeyRow), revokedAt: clock.now })
+  clock.now += 500
+  expect(await authenticate(key.text)).toBeUndefined()
+})
+
+it('loads a row once for all requests that wait for it', async () => {
+  const { clock, authenticate } = open()
+  const callers = await Promise.all(Array.from({ length: 100 }, () => authenticate(key.text)))
+  expect(callers.every((caller) => caller?.keyId === key.id)).toBe(true)
+  clock.now += 500
+  await Promise.all(
+    Array.from({ length: 100 }, (_each, index) => authenticate(`Bearer${' '.repeat(index + 1)}${key.text}`)),
+  )
+  expect(clock.queries).toBe(2)
+})
+
+it('makes the same number of queries for an unknown id and a wrong secret', async () => {
+  const { clock, authenticate } = open()
+  const wrong = Array.from({ length: 10 }, () => withOtherSecret(key.id))
+  const unknown = Array.from({ length: 10 }, () => createApiKey('live').text)
+  const count = async (texts: readonly string[]) => {
+    const before = clock.queries
+    for (const text of texts) expect(await authenticate(text)).toBeUndefined()
+    return clock.queries - before
+  }
+  expect(await authenticate(key.text)).toBeDefined()
+  expect([await count(wrong), await count(unknown)]).toEqual([10, 10])
+})
+
+it('does not let unknown keys delay keys that were valid before', async () => {
+  const waiting: (() => void)[] = []
+  const { rows } = open()
+  const authenticate = createAuthenticate({
+    keys: {
+      find: (id) => {
+        const row = rows.get(id)
+        return row ? Promise.resolve(row) : new Promise((answer) => waiting.push(() => answer(undefined)))
+      },
+    },
+    pepper,
+    testKeys: true,
+    publicSandboxKey: true,
+    now: () => clock.now,
+  })
+  const clock = { now: 0 }
+  expect(await authenticate(key.text)).toBeDefined()
+  clock.now += 500
+  const refused = Array.from({ length: 20 }, () => authenticate(createApiKey('live').text))
+  expect(waiting.length).toBe(4)
+  expect(await authenticate(key.text)).toBeDefined()
+  while (waiting.length > 0) {
+    waiting.shift()?.()
+    await new Promise((next) => setImmediate(next))
+  }
+  expect(await Promise.all(refused)).toEqual(Array.from({ length: 20 }, () => undefined))
+})
+
+/** A well-formed key with this id and another secret. */
+function withOtherSecret(id: string): string {
+  for (;;) {
+    const text = createApiKey('live', id).text
+    if (text !== key.text) return text
+  }
+}

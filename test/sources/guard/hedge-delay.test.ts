@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest'
+import { createHedgeDelay } from '../../../src/sources/guard/call-record.ts'
+
+const open = (usualMs?: number) => {
+  const clock = { ms: 0 }
+  const delay = createHedgeDelay(() => clock.ms)
+  for (let call = 0; usualMs !== undefined && call < 10; call++) delay.recordSuccess(usualMs)
+  return { clock, ...delay }
+}
+
+describe('the hedge delay of a source', () => {
+  it.each([
+    [undefined, 2000, 1000],
+    [10, 1000, 200],
+    [400, 1600, 600],
+    [2500, 4000, 1000],
+    [5000, 7500, 1000],
+  ])('with a median of %s ms is %i ms, and %i after it hung', (usualMs, usual, suspect) => {
+    const { remainingMs } = open(usualMs)
+    expect([remainingMs(0, false), remainingMs(0, true)]).toEqual([usual, suspect])
+  })
+
+  it('starts again, once, while the source answers other calls', () => {
+    const { clock, remainingMs, recordAnswer } = open(10)
+    clock.ms = 600
+    recordAnswer()
+    expect(remainingMs(0, false)).toBe(1000)
+    clock.ms = 1500
+    recordAnswer()
+    expect(remainingMs(0, false)).toBe(500)
+  })
+
+  it('does not grow with a source that sometimes hangs and answers late', () => {
+    const { remainingMs, recordSuccess } = open(10)
+    for (let call = 0; call < 100; call++) recordSuccess(call % 3 === 0 ? 5000 : 10)
+    expect(remainingMs(0, false)).toBe(1000)
+  })
+})

@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
+import { createSourceCalls } from '../../src/statistics/source-calls.ts'
+import { describeEngines, ENGINES } from '../engines.ts'
+import { toErasureSubject } from '../people/erasure-subject.ts'
+
+const DAY = 20_777
+const NOW = 1_790_000_000_123
+
+describeEngines(ENGINES, (engine) => {
+  let one: Store
+  let other: Store
+  beforeAll(async () => {
+    const place = await engine.createPlace()
+    one = await place.open()
+    other = await place.open()
+  })
+  afterAll(async () => {
+    await one.close()
+    await other.close()
+  })
+
+  describe('the switches of sources', () => {
+    it('are seen by every node', async () => {
+      expect(await one.sources.disable('dojah', NOW)).toBe(true)
+      expect(await other.sources.disable('dojah', NOW)).toBe(false)
+      expect(await other.sources.listDisabled()).toEqual(['dojah'])
+      expect(await other.sources.enable('dojah')).toBe(true)
+      expect(await one.sources.enable('dojah')).toBe(false)
+      expect(await one.sources.listDisabled()).toEqual([])
+    })
+  })
+
+  describe('the order of sources', () => {
+    it('is seen by every node, replaced, and removed', async () => {
+      await one.sourceOrders.set({ kind: 'nin', names: ['dojah', 'registry'] }, NOW)
+      await other.sourceOrders.set({ kind: 'nin', names: ['registry', 'dojah'] }, NOW)
+      await one.sourceOrders.set({ kind: 'bvn', names: ['prembly'] }, NOW)
+      expect(await one.sourceOrders.list()).toEqual([
+        { kind: 'bvn', names: ['prembly'] },
+        { kind: 'nin', names: ['registry', 'dojah'] },
+      ])
+      await other.sourceOrders.remove('nin')
+      await other.sourceOrders.remove('nin')
+      expect(await one.sourceOrders.list()).toEqual([{ kind: 'bvn', names: ['prembly'] }])
+    })
+  })
+
+  describe('calls to vendors', () => {
+    const call = {
+      source: 'dojah',
+      operation: 'verify_nin',
+      result: 'answered',
+      class: 4,
+      kobo: 5000,
+    } as const
+    const at = '2026-11-15T08'
+
+    it('are added up over nodes and operations, within a period', async () => {
+      const counted = { ...call, span: 'hour', at, node: 'a', count: 2 } as const
+      await one.sourceCalls.add([counted, { ...counted, result: 'failed', kobo: 0, count: 1 }])
+      await Promise.all([
+        one.sourceCalls.add([counted]),
+        other.sourceCalls.add([
+          { ...counted, node: 'b' },
+          { ...counted, node: 'b', operation: 'verify_bvn' },
+        ]),
+        other.sourceCalls.add([{ ...counted, at: '2026-11-15T09' }]),
+      ])
+      const list = await one.sourceCalls.list({ span: 'hour', from: at, until: at })
+      expect(list.toSorted((a, b) => a.count - b.count)).toEqual([
+        { at, source: 'dojah', result: 'failed', class: 4, count: 1, kobo: 0 },
+        { at, source: 'dojah', result: 'answered', class: 4, count: 8, kobo: 20_000 },
+      ])
+    })
+
+    it('are forgotten by span', async () => {
+      await one.sourceCalls.forget({ minute: '', hour: '2026-11-15T09', day: '' })
+      const list = await other.sourceCalls.list({ span: 'hour', from: '', until: '9999' })
+      expect(list.map((step) => step.at)).toEqual(['2026-11-15T09'])
+    })
+
+    it('are counted in each span, and kept while they cannot be written', async () => {
+      let isDown = true
+      const add: typeof one.sourceCalls.add = (counts) =>
+        isDown ? Promise.reject(new Error('down')) : one.sourceCalls.add(counts)
+      const calls = createSourceCalls({ add }, 'node')
+      const ended = {
+        source: 'prembly',
+        operation: 'verify_nin',
+        result: 'answered',
+        ms: 3,
+        kobo: 100,
+      } as const
+      calls.count(ended)
+      await calls.flush()
+      isDown = false
+      calls.count(ended)
+      calls.count({ ...ended, result: 'cut' })
+      await calls.close()
+      for (const span of ['minute', 'hour', 'day'] as const) {
+        const list = (await other.sourceCalls.list({ span, from: '', until: '9999' })).filter(
+          ({ source }) => source === 'prembly',
+        )
+        const sum = (result: string) =>
+          list
+            .filter((step) => step.result === result)
+            .reduce((all, { count, kobo }) => all + count * 1000 + kobo, 0)
+        expect([span, sum('answered'), sum('cut')]).toEqual([span, 2200, 1100])
+      }
+    })
+  })
+
+  describe('spend', () => {
+    it('stops exactly at the cap with concurrent nodes', async () => {
+      const call = { name: 'dojah', day: DAY, kobo: 5050, capKobo: 50_500 }
+      const spent = await Promise.all(
+        Array.from({ length: 40 }, (_each, index) => (index % 2 ? one : other).sources.spend(call)),
+      )
+      expect(spent.filter((admission) => admission === 'admitted')).toHaveLength(10)
+      expect(await one.sources.listSpend(DAY)).toEqual([{ name: 'dojah', calls: 10, kobo: 50_500 }])
+      await one.sources.refund({ ...call, id: 'first' })
+      expect(await other.sources.spend(call)).toBe('admitted')
+      expect(await other.sources.spend(call)).toBe('spend_cap')
+    })
+
+    it('is counted for the key and the month, and taken off again', async () => {
+      const key = { id: 'Key45678', month: '2026-10' }
+      const call = { name: 'of a key', day: DAY, kobo: 250, capKobo: 600, key }
+      for (const month of ['2026-10', '2026-10', '2026-11'])
+        await one.sources.spend({ ...call, key: { ...key, month } })
+      expect(await other.sources.listKeySpend('2026-10', '2026-11')).toEqual([
+        { month: '2026-10', key_id: 'Key45678', calls: 2, kobo: 500 },
+      ])
+      await one.sources.refund({ ...call, id: 'of a key' })
+      await other.sources.refund({ ...call, id: 'of a key' })
+      expect(await one.sources.listKeySpend('2026-10', '2026-10')).toEqual([
+        { month: '2026-10', key_id: 'Key45678', calls: 1, kobo: 250 },
+      ])
+      expect(await one.sources.listKeySpend('2026-11', '2026-12')).toEqual([])
+    })
+
+    it('is never refunded twice', async () => {
+      const call = { name: 'prembly', day: DAY, kobo: 5050, capKobo: null }
+      for (let count = 0; count < 3; count++) await one.sources.spend(call)
+      const twice = ['a', 'a', 'b', 'b']
+      await Promise.all(
+        twice.map((id, index) => (index % 2 ? one : other).sources.refund({ ...call, id: `prembly ${id}` })),
+      )
+      const today = await one.sources.listSpend(DAY)
+      expect(today.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 1, kobo: 5050 })
+      for (const id of ['c', 'd']) await one.sources.refund({ ...call, id: `prembly ${id}` })
+      const later = await one.sources.listSpend(DAY)
+      expect(later.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 0, kobo: 0 })
+    })
+
+    it('has no limit without a cap, starts at zero each day, and may exceed 32 bits', async () => {
+      const call = { name: 'relay', day: DAY, kobo: 3_000_000_000, capKobo: null }
+      for (const day of [DAY, DAY, DAY + 1])
+        expect(await one.sources.spend({ ...call, day })).toBe('admitted')
+      expect(await one.sources.listSpend(DAY + 1)).toEqual([{ name: 'relay', calls: 1, kobo: 3_000_000_000 }])
+      const today = await one.sources.listSpend(DAY)
+      expect(today.find(({ name }) => name === 'relay')).toEqual({
+        name: 'relay',
+        calls: 2,
+        kobo: 6_000_000_000,
+      })
+    })
+  })
+
+  describe('states', () => {
+    it('are replaced by their own node and deleted when they are old', async () => {
+      const state = { node: 'a', name: 'dojah', operation: 'verify_nin', state: '{"state":"open"}', at: NOW }
+      await one.sources.publish([state, { ...state, node: 'b', at: NOW - 1000 }])
+      await one.sources.publish([{ ...state, state: '{}' }])
+      expect(await other.sources.listStates(NOW)).toEqual([{ ...state, state: '{}' }])
+      await other.sources.forget({ states: NOW, spendDay: DAY + 1, refundDay: DAY + 1, month: '2026-11' })
+      expect(await one.sources.listStates(0)).toHaveLength(1)
+      expect(await one.sources.listSpend(DAY)).toEqual([])
+      expect(await one.database.prepare('SELECT * FROM source_refunds').all()).toEqual([])
+    })
+    it('of a node are deleted when it stops', async () => {
+      const state = { node: 'c', name: 'dojah', operation: 'verify_nin', state: '{}', at: NOW }
+      await one.sources.publish([state, { ...state, node: 'd' }])
+      await one.sources.retire('c')
+      const nodes = (await other.sources.listStates(NOW)).map(({ node }) => node)
+      expect(nodes).toContain('d')
+      expect(nodes).not.toContain('c')
+    })
+  })
+
+  describe('reused results', () => {
+    it('are replaced, expire, and can be erased', async () => {
+      const [subject, first, second] = [randomBytes(32), randomBytes(900), randomBytes(10)]
+      await one.reuse.keep(subject, first, NOW, NOW)
+      await one.reuse.keep(subject, second, NOW + 1000, NOW)
+      expect(Buffer.from((await other.reuse.find(subject, NOW)) ?? []).equals(second)).toBe(true)
+      expect(await other.reuse.find(subject, NOW + 1000)).toBeUndefined()
+      await one.reuse.forget(NOW + 999)
+      expect(await other.reuse.find(subject, NOW)).toBeDefined()
+      expect(await other.erasure.erase(toErasureSubject(subject), NOW)).toMatchObject({ reusedResults: 1 })
+      expect(await one.reuse.find(subject, NOW)).toBeUndefined()
+      expect(await other.erasure.erase(toErasureSubject(subject), NOW)).toMatchObject({ reusedResults: 0 })
+      // For a minute after an erasure, results of requests in progress are not stored.
+      await one.reuse.keep(subject, first, NOW + 90_000, NOW + 59_999)
+      expect(await one.reuse.find(subject, NOW + 59_999)).toBeUndefined()
+      await one.reuse.keep(subject, first, NOW + 90_000, NOW + 60_000)
+      expect(await one.reuse.find(subject, NOW + 60_000)).toBeDefined()
+    })
+  })
+})

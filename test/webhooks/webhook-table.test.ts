@@ -1,0 +1,321 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
+import { createEvent, type EventType, type NewEvent } from '../../src/contract/event.ts'
+import { DAY_MS } from '../../src/contract/time.ts'
+import { appendEvents } from '../../src/ledger/event-table.ts'
+import type { ClaimedDelivery } from '../../src/webhooks/delivery-table.ts'
+import type { Settlement } from '../../src/webhooks/settle-delivery.ts'
+import type { NewEndpoint } from '../../src/webhooks/webhook-table.ts'
+import { describeEngines, ENGINES, type Place } from '../engines.ts'
+
+/** PostgreSQL uses its own clock, so the tests use the present time. */
+const now = () => Date.now()
+const LEASE_MS = 60_000
+const MOST = 1000
+
+const toEndpoint = (values: Partial<NewEndpoint> = {}): NewEndpoint => ({
+  id: `whk_${randomBytes(6).toString('hex')}`,
+  name: 'Shop ₦ "one"',
+  url: 'https://shop.example/hooks',
+  createdAt: now(),
+  secret: randomBytes(60),
+  events: ['verification.completed'],
+  lineages: [],
+  ...values,
+})
+
+const toEvent = (values: Partial<Omit<NewEvent, 'id'>> = {}): NewEvent =>
+  createEvent({
+    type: 'verification.completed',
+    at: now(),
+    keyId: '',
+    reference: `ver_${randomBytes(6).toString('hex')}`,
+    data: { status: 'VERIFIED' },
+    ...values,
+  })
+
+const toSettlement = (
+  { endpointId, eventId, attempt }: ClaimedDelivery,
+  values: Partial<Settlement>,
+): Settlement => ({
+  ...{ endpointId, eventId, attempt, status: 200, durationMs: 12, problem: undefined },
+  ...{ disableAfterMs: 5 * DAY_MS, ...values },
+})
+const FAILED = { status: 500, problem: 'status' } as const
+
+describeEngines(ENGINES, (engine) => {
+  let place: Place
+  let store: Store
+  let other: Store
+  beforeAll(async () => {
+    place = await engine.createPlace()
+    store = await place.open()
+    other = await place.open()
+  })
+  afterAll(() => Promise.all([store.close(), other.close()]))
+
+  /** An event type and key of its own keep the tests apart. */
+  const addEndpoint = async (values: Partial<NewEndpoint> = {}) => {
+    const lineage = randomBytes(4).toString('hex')
+    const endpoint = toEndpoint({ lineages: [lineage], ...values })
+    expect(await store.webhooks.insert(endpoint, MOST)).toBe(true)
+    return { ...endpoint, keyId: lineage }
+  }
+  const claim = (endpointId: string, most = 10, from = store) =>
+    from.deliveries.claim({ endpointId, most, leaseMs: LEASE_MS }, now())
+
+  describe('endpoints', () => {
+    it('are found and listed as they were inserted', async () => {
+      const events: EventType[] = ['batch.completed', 'verification.completed']
+      const endpoint = toEndpoint({ events, lineages: ['aaaa', 'bbbb'] })
+      await store.webhooks.insert(endpoint, MOST)
+      const found = await store.webhooks.find(endpoint.id)
+      expect({ ...found, secret: Buffer.from(found?.secret ?? []).toString('hex') }).toEqual({
+        ...endpoint,
+        secret: Buffer.from(endpoint.secret).toString('hex'),
+        ...{ previousSecret: undefined, previousUntil: undefined, disabledAt: undefined },
+        ...{ disabledReason: undefined, failingSince: undefined, pausedUntil: 0 },
+      })
+      expect((await store.webhooks.list()).map(({ id }) => id)).toContain(endpoint.id)
+      expect(await store.webhooks.find('unknown')).toBeUndefined()
+    })
+
+    it('are limited in number', async () => {
+      const { length } = await store.webhooks.list()
+      const results = await Promise.all(
+        [store, other, store, other].map((node) => node.webhooks.insert(toEndpoint(), length + 1)),
+      )
+      expect(results.filter(Boolean)).toHaveLength(1)
+    })
+
+    it('are rolled, disabled, enabled and removed', async () => {
+      const { id, secret } = await addEndpoint()
+      expect(await store.webhooks.roll(id, { secret: randomBytes(9), previousUntil: 77 })).toBe(true)
+      const rolled = await store.webhooks.find(id)
+      expect(Buffer.from(rolled?.previousSecret ?? [])).toEqual(Buffer.from(secret))
+      expect(rolled?.previousUntil).toBe(77)
+      expect(await store.webhooks.disable(id, now())).toBe(true)
+      expect(await store.webhooks.disable(id, now())).toBe(false)
+      expect(await store.webhooks.find(id)).toMatchObject({ disabledReason: 'operator' })
+      expect(await store.webhooks.enable(id)).toBe(true)
+      expect(await store.webhooks.enable(id)).toBe(false)
+      expect(await store.webhooks.remove(id)).toBe(true)
+      expect(await store.removals.list()).toMatchObject([{ kind: 'endpoint', id }])
+      expect(await store.webhooks.remove(id)).toBe(false)
+      expect(await store.webhooks.roll(id, { secret, previousUntil: 1 })).toBe(false)
+    })
+  })
+
+  describe('events', () => {
+    it('reach the endpoints that want them, once', async () => {
+      const wanted = await addEndpoint()
+      const otherKey = await addEndpoint()
+      const otherEvent = await addEndpoint({ lineages: [wanted.keyId], events: ['batch.completed'] })
+      const disabled = await addEndpoint({ lineages: [wanted.keyId] })
+      await store.webhooks.disable(disabled.id, now())
+      const operator = await addEndpoint({ lineages: [] })
+      const event = toEvent({ keyId: wanted.keyId })
+      await store.events.append([event])
+      await other.events.append([event])
+      const counts = [wanted, operator, otherKey, otherEvent, disabled].map(({ id }) =>
+        store.deliveries.countPending(id, 5),
+      )
+      expect(await Promise.all(counts)).toEqual([1, 1, 0, 0, 0])
+      await store.webhooks.remove(operator.id)
+    })
+
+    it('belong to the lineage of the key', async () => {
+      const { id, keyId } = await addEndpoint()
+      const successor = randomBytes(4).toString('hex')
+      await store.keys.insert({
+        ...{ id: successor, mode: 'live', name: 'rolled', hash: randomBytes(32), scopes: ['kyc:nin'] },
+        ...{ allowedIps: undefined, clientCerts: undefined, createdAt: 1, expiresAt: undefined },
+        ...{ revokedAt: undefined, rolledTo: undefined, lineage: keyId, hide: [], reveal: [] },
+        ...{ requiresConsent: false, asyncWhenDown: false, subjectsPerDay: undefined },
+      })
+      await store.events.append([toEvent({ keyId: successor })])
+      expect(await store.deliveries.countPending(id, 5)).toBe(1)
+    })
+
+    it('are rolled back with the transaction they are in', async () => {
+      const { id, keyId } = await addEndpoint()
+      const work = store.database.transaction(async (inside) => {
+        await appendEvents(inside, [toEvent({ keyId })])
+        throw new Error('half-way')
+      })
+      await expect(work).rejects.toThrow('half-way')
+      expect(await store.deliveries.countPending(id, 5)).toBe(0)
+    })
+
+    it('of a change are told by one node, once', async () => {
+      const { id } = await addEndpoint({ lineages: [], events: ['source.down'] })
+      const name = `source:${randomBytes(4).toString('hex')}`
+      const down = () => toEvent({ type: 'source.down', reference: name })
+      const results = await Promise.all(
+        [store, other, store, other].map((node) =>
+          node.events.change({ name, from: '', to: 'down' }, down()),
+        ),
+      )
+      expect(results.filter(Boolean)).toHaveLength(1)
+      expect(await store.events.listStates()).toContainEqual({ name, state: 'down' })
+      expect(await other.events.change({ name, from: '', to: 'down' }, down())).toBe(false)
+      expect(await store.deliveries.countPending(id, 5)).toBe(1)
+      await store.webhooks.remove(id)
+    })
+  })
+
+  describe('deliveries', () => {
+    it('are claimed by one node each', async () => {
+      const { id, keyId } = await addEndpoint()
+      const events = Array.from({ length: 20 }, () => toEvent({ keyId }))
+      await store.events.append(events)
+      expect((await store.deliveries.listDue(now())).map((due) => due.id)).toContain(id)
+      const claims = await Promise.all([store, other, store, other].map((node) => claim(id, 6, node)))
+      const rest = await claim(id, 100)
+      const ids = [...claims.flat(), ...rest].map(({ eventId }) => eventId)
+      expect(ids.toSorted()).toEqual(events.map((event) => event.id).toSorted())
+      expect(Math.max(...claims.map(({ length }) => length))).toBeLessThanOrEqual(6)
+      expect((await store.deliveries.listDue(now())).map((due) => due.id)).not.toContain(id)
+    })
+
+    it('carry the body of the event', async () => {
+      const { id, keyId } = await addEndpoint()
+      const event = toEvent({ keyId, at: Date.UTC(2025, 10, 16, 1, 2, 3, 4), data: { status: 'VERIFIED' } })
+      await store.events.append([event])
+      const [claimed] = await claim(id)
+      expect(claimed).toMatchObject({ eventId: event.id, tries: 0, attempt: 1 })
+      expect(JSON.parse(claimed?.body ?? '')).toEqual({
+        ...{ type: 'verification.completed', timestamp: '2025-11-16T01:02:03.004Z' },
+        data: { status: 'VERIFIED' },
+      })
+    })
+
+    it('of one reference follow each other, whatever becomes of the first', async () => {
+      const { id, keyId } = await addEndpoint()
+      const reference = 'ver_one'
+      const [first, second, third] = [1, 2, 3].map(() => toEvent({ keyId, reference })) as [
+        NewEvent,
+        NewEvent,
+        NewEvent,
+      ]
+      await store.events.append([first])
+      await other.events.append([second, third])
+      const [claimed] = await claim(id)
+      expect(claimed?.eventId).toBe(first.id)
+      expect(await claim(id)).toEqual([])
+      await store.deliveries.settle(
+        toSettlement(claimed as ClaimedDelivery, { ...FAILED, retryInMs: 60_000 }),
+        now(),
+      )
+      expect(await claim(id)).toEqual([])
+      await store.deliveries.resend(id, first.id, now())
+      const [again] = await claim(id)
+      await store.deliveries.settle(toSettlement(again as ClaimedDelivery, FAILED), now())
+      const [next] = await claim(id)
+      expect(next?.eventId).toBe(second.id)
+      await store.deliveries.settle(toSettlement(next as ClaimedDelivery, {}), now())
+      expect((await claim(id)).map(({ eventId }) => eventId)).toEqual([third.id])
+    })
+
+    it('are claimed again after their lease, and a late failure of the first claim changes nothing', async () => {
+      const { id, keyId } = await addEndpoint()
+      await store.events.append([toEvent({ keyId })])
+      const short = { endpointId: id, most: 1, leaseMs: 0 }
+      const [first] = await store.deliveries.claim(short, now())
+      const [second] = await claim(id)
+      expect(second).toMatchObject({ eventId: first?.eventId, attempt: 2, tries: 0 })
+      await store.deliveries.settle(toSettlement(first as ClaimedDelivery, FAILED), now())
+      expect((await store.deliveries.list({ endpointId: id, most: 5 }))[0]?.state).toBe('pending')
+      await store.deliveries.settle(toSettlement(second as ClaimedDelivery, {}), now())
+      const [row] = await store.deliveries.list({ endpointId: id, most: 5 })
+      expect(row).toMatchObject({ state: 'delivered', dueAt: undefined })
+      expect(row?.attempts.map(({ attempt, status, problem }) => [attempt, status, problem])).toEqual([
+        [1, 500, 'status'],
+        [2, 200, undefined],
+      ])
+    })
+
+    it('stop while the endpoint is paused or disabled, and go on when it is enabled', async () => {
+      const { id, keyId } = await addEndpoint()
+      await store.events.append([toEvent({ keyId }), toEvent({ keyId }), toEvent({ keyId })])
+      const isDue = async () => (await store.deliveries.listDue(now())).some((due) => due.id === id)
+      const [first, second] = await claim(id, 2)
+      await store.deliveries.settle(
+        toSettlement(first as ClaimedDelivery, { ...FAILED, retryInMs: 0, pauseMs: 60_000 }),
+        now(),
+      )
+      expect(await isDue()).toBe(false)
+      expect((await store.webhooks.find(id))?.failingSince).toBeGreaterThan(0)
+      const gone = { ...FAILED, status: 410, retryInMs: 0, isGone: true }
+      const settled = await store.deliveries.settle(toSettlement(second as ClaimedDelivery, gone), now())
+      expect(settled).toEqual({ disabled: 'gone' })
+      expect(await store.webhooks.find(id)).toMatchObject({ disabledReason: 'gone' })
+      expect(await isDue()).toBe(false)
+      await store.webhooks.enable(id)
+      expect(await isDue()).toBe(true)
+      expect(await claim(id)).toHaveLength(3)
+    })
+
+    it('disable an endpoint that has failed for too long, and only then', async () => {
+      const { id, keyId } = await addEndpoint()
+      await store.events.append([toEvent({ keyId })])
+      const failOnce = async (disableAfterMs: number) => {
+        const [claimed] = await claim(id)
+        return store.deliveries.settle(
+          toSettlement(claimed as ClaimedDelivery, { ...FAILED, retryInMs: 0, disableAfterMs }),
+          now(),
+        )
+      }
+      expect(await failOnce(DAY_MS)).toEqual({ disabled: undefined })
+      expect(await failOnce(DAY_MS)).toEqual({ disabled: undefined })
+      expect(await failOnce(0)).toEqual({ disabled: 'failing' })
+    })
+
+    it('forgive an endpoint after one success', async () => {
+      const { id, keyId } = await addEndpoint()
+      await store.events.append([toEvent({ keyId }), toEvent({ keyId })])
+      const [bad, good] = await claim(id)
+      await store.deliveries.settle(toSettlement(bad as ClaimedDelivery, { ...FAILED, retryInMs: 9 }), now())
+      await store.deliveries.settle(toSettlement(good as ClaimedDelivery, {}), now())
+      expect((await store.webhooks.find(id))?.failingSince).toBeUndefined()
+    })
+
+    it('are resent with the same id, also after a success', async () => {
+      const { id, keyId } = await addEndpoint()
+      const event = toEvent({ keyId })
+      await store.events.append([event])
+      const [claimed] = await claim(id)
+      await store.deliveries.settle(toSettlement(claimed as ClaimedDelivery, {}), now())
+      expect(await store.deliveries.resend(id, event.id, now())).toBe(true)
+      expect(await store.deliveries.resend(id, 'unknown', now())).toBe(false)
+      expect(await claim(id)).toMatchObject([{ eventId: event.id, tries: 0, attempt: 2 }])
+    })
+
+    it('are listed in pages, the newest first', async () => {
+      const { id, keyId } = await addEndpoint()
+      const events = [1, 2, 3].map((ms) => toEvent({ keyId, at: now() + ms }))
+      await store.events.append(events)
+      const page = await store.deliveries.list({ endpointId: id, most: 2 })
+      const rest = await store.deliveries.list({ endpointId: id, most: 2, before: page[1]?.eventId })
+      expect([...page, ...rest].map(({ eventId }) => eventId)).toEqual(
+        events.map((event) => event.id).toReversed(),
+      )
+    })
+
+    it('are forgotten when they are too old, too many, or of a removed endpoint; pending ones are kept', async () => {
+      const { id, keyId } = await addEndpoint()
+      const removed = await addEndpoint()
+      await store.events.append([toEvent({ keyId }), toEvent({ keyId }), toEvent({ keyId: removed.keyId })])
+      const [done] = await claim(id, 1)
+      await store.deliveries.settle(toSettlement(done as ClaimedDelivery, {}), now())
+      await store.webhooks.remove(removed.id)
+      const list = (endpointId: string) => store.deliveries.list({ endpointId, most: 9 })
+      await store.deliveries.forget({ ageMs: DAY_MS, most: 1000 }, now())
+      expect(await list(removed.id)).toEqual([])
+      expect(await list(id)).toHaveLength(2)
+      await store.deliveries.forget({ ageMs: -DAY_MS, most: 1000 }, now())
+      expect((await list(id)).map(({ state, attempts }) => [state, attempts])).toEqual([['pending', []]])
+    })
+  })
+})
