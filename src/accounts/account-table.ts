@@ -63,31 +63,31 @@ function createReads(database: Database) {
 function createAccountWrites(database: Database) {
   return {
     setPassword: ({ name, before, after, keep }: NewPassword) =>
-      database.transaction(async (inside) => {
-        const changed = await inside
+      database.transaction(async (tx) => {
+        const changed = await tx
           .prepare('UPDATE accounts SET password = $1 WHERE name = $2 AND password = $3')
           .run(after, name, before)
         if (changed === 0) return false
-        await inside.prepare(`${END_ALL} AND id <> $2`).run(name, keep)
-        await voidResets(inside, name)
+        await tx.prepare(`${END_ALL} AND id <> $2`).run(name, keep)
+        await voidResets(tx, name)
         return true
       }),
     setRole: (name: string, role: Role) =>
-      database.transaction(async (inside) => {
-        if (role !== 'owner') await refuseLastOwner(inside, name)
-        const changed = await inside.prepare('UPDATE accounts SET role = $1 WHERE name = $2').run(role, name)
+      database.transaction(async (tx) => {
+        if (role !== 'owner') await refuseLastOwner(tx, name)
+        const changed = await tx.prepare('UPDATE accounts SET role = $1 WHERE name = $2').run(role, name)
         if (changed === 0) throw toMissingAccount(name)
-        await inside.prepare(END_ALL).run(name)
-        if (role !== 'owner') await inside.prepare('DELETE FROM invitations WHERE made_by = $1').run(name)
+        await tx.prepare(END_ALL).run(name)
+        if (role !== 'owner') await tx.prepare('DELETE FROM invitations WHERE made_by = $1').run(name)
       }),
     remove: (name: string) =>
-      database.transaction(async (inside) => {
-        await refuseLastOwner(inside, name)
-        await noteRemoval(inside, 'account', name)
-        if ((await inside.prepare('DELETE FROM accounts WHERE name = $1').run(name)) === 0)
+      database.transaction(async (tx) => {
+        await refuseLastOwner(tx, name)
+        await noteRemoval(tx, 'account', name)
+        if ((await tx.prepare('DELETE FROM accounts WHERE name = $1').run(name)) === 0)
           throw toMissingAccount(name)
-        await inside.prepare(END_ALL).run(name)
-        await inside.prepare('DELETE FROM invitations WHERE made_by = $1 OR account = $1').run(name)
+        await tx.prepare(END_ALL).run(name)
+        await tx.prepare('DELETE FROM invitations WHERE made_by = $1 OR account = $1').run(name)
       }),
   }
 }
@@ -95,12 +95,12 @@ function createAccountWrites(database: Database) {
 const toMissingAccount = (name: string) => new UserError(`There is no account ${name}.`)
 
 /** If two owners demote each other at once, the second waits for the lock and is then refused as the last owner. */
-async function refuseLastOwner(inside: Database, name: string): Promise<void> {
-  await inside.lock('people')
-  const others = await inside
+async function refuseLastOwner(tx: Database, name: string): Promise<void> {
+  await tx.lock('people')
+  const others = await tx
     .prepare("SELECT name FROM accounts WHERE role = 'owner' AND name <> $1 LIMIT 1")
     .get(name)
   if (others) return
-  const own = await inside.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
+  const own = await tx.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
   if (own) throw new UserError(`${name} is the last owner. Give another account the role owner first.`)
 }

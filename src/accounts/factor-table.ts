@@ -60,29 +60,28 @@ export function createFactorTable(database: Database): FactorTable {
       recoveryCodes: Number((await codes.get(account))?.count),
     }),
     listAccounts: async () => new Set((await accounts.all()).map(({ account }) => String(account))),
-    addTotp: (added) => database.transaction((inside) => addTotpInside(inside, added)),
+    addTotp: (added) => database.transaction((tx) => addTotpInTx(tx, added)),
     hasRecoveryCode: async (account, hash) => (await code.get(account, hash)) !== undefined,
     replaceRecoveryCodes: (account, hashes) =>
-      database.transaction(async (inside) => {
-        await lockAccount(inside, account)
-        await deleteCodes(inside, account)
-        await insertCodes(inside, account, hashes)
+      database.transaction(async (tx) => {
+        await lockAccount(tx, account)
+        await deleteCodes(tx, account)
+        await insertCodes(tx, account, hashes)
       }),
     removeTotp: (account, isRequired) =>
-      database.transaction(async (inside) => {
-        await lockAccount(inside, account)
-        const removed = await inside.prepare('DELETE FROM totp_secrets WHERE account = $1').run(account)
-        if (removed > 0) await finishRemoval(inside, account, isRequired)
+      database.transaction(async (tx) => {
+        await lockAccount(tx, account)
+        const removed = await tx.prepare('DELETE FROM totp_secrets WHERE account = $1').run(account)
+        if (removed > 0) await finishRemoval(tx, account, isRequired)
         return removed > 0
       }),
     reset: (account) =>
-      database.transaction(async (inside) => {
-        await lockAccount(inside, account)
-        const secrets = await inside.prepare('DELETE FROM totp_secrets WHERE account = $1').run(account)
-        const removed =
-          secrets + (await inside.prepare('DELETE FROM passkeys WHERE account = $1').run(account))
-        await deleteCodes(inside, account)
-        if (removed > 0) await inside.prepare('DELETE FROM sessions WHERE account = $1').run(account)
+      database.transaction(async (tx) => {
+        await lockAccount(tx, account)
+        const secrets = await tx.prepare('DELETE FROM totp_secrets WHERE account = $1').run(account)
+        const removed = secrets + (await tx.prepare('DELETE FROM passkeys WHERE account = $1').run(account))
+        await deleteCodes(tx, account)
+        if (removed > 0) await tx.prepare('DELETE FROM sessions WHERE account = $1').run(account)
         return removed > 0
       }),
   }
@@ -95,15 +94,15 @@ const toTotp = (row: Row | undefined) =>
     createdAt: Number(row.created_at),
   }
 
-async function addTotpInside(inside: Database, added: NewTotp): Promise<AddedFactor> {
+async function addTotpInTx(tx: Database, added: NewTotp): Promise<AddedFactor> {
   const { account, sealed, step, at, recoveryHashes, session } = added
-  await lockAccount(inside, account)
-  const inserted = await inside
+  await lockAccount(tx, account)
+  const inserted = await tx
     .prepare(
       'INSERT INTO totp_secrets (account, sealed, last_step, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (account) DO NOTHING',
     )
     .run(account, sealed, step, at)
   if (inserted === 0) throw new UserError('This account has an authenticator app already. Remove it first.')
-  await keepSession(inside, account, session, 'code')
-  return insertFirstCodes(inside, account, recoveryHashes)
+  await keepSession(tx, account, session, 'code')
+  return insertFirstCodes(tx, account, recoveryHashes)
 }

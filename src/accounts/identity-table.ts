@@ -23,22 +23,22 @@ export function createIdentityTable(database: Database): IdentityTable {
       const row = await find.get(id)
       return row && String(row.account)
     },
-    create: (identity) => database.transaction((inside) => createInside(inside, identity)),
+    create: (identity) => database.transaction((tx) => createInTx(tx, identity)),
   }
 }
 
-async function createInside(inside: Database, { id, name, role, at }: NewIdentity): Promise<boolean> {
-  const identity = await inside
+async function createInTx(tx: Database, { id, name, role, at }: NewIdentity): Promise<boolean> {
+  const identity = await tx
     .prepare(
       'INSERT INTO account_identities (id, account, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
     )
     .run(id, name, at)
   if (identity === 0) return false
-  const account = await inside
+  const account = await tx
     .prepare(
       "INSERT INTO accounts (name, role, password, created_at, last_seen_at) VALUES ($1, $2, '', $3, NULL) ON CONFLICT (name) DO NOTHING",
     )
     .run(name, role, at)
-  if (account === 0) await inside.prepare('DELETE FROM account_identities WHERE id = $1').run(id)
+  if (account === 0) await tx.prepare('DELETE FROM account_identities WHERE id = $1').run(id)
   return account > 0
 }

@@ -43,25 +43,25 @@ export function createInvitationTable(database: Database): InvitationTable {
     findInvitation: async (id, now) => toInvitation(await find.get(id, now)),
     listInvitations: async (now) => (await list.all(now)).flatMap((row) => toInvitation(row) ?? []),
     invite: ({ id, role, account, madeBy, createdAt, expiresAt }) =>
-      database.transaction(async (inside) => {
-        await refuseFormerOwner(inside, madeBy)
-        await inside
+      database.transaction(async (tx) => {
+        await refuseFormerOwner(tx, madeBy)
+        await tx
           .prepare(`INSERT INTO invitations (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)`)
           .run(id, role, account ?? null, madeBy, createdAt, expiresAt)
       }),
     voidInvitation: async (id) =>
       (await database.prepare('DELETE FROM invitations WHERE id = $1').run(id)) > 0,
-    accept: (id, account) => database.transaction((inside) => acceptInside(inside, id, account)),
-    acceptReset: (id, reset) => database.transaction((inside) => acceptResetInside(inside, id, reset)),
+    accept: (id, account) => database.transaction((tx) => acceptInTx(tx, id, account)),
+    acceptReset: (id, reset) => database.transaction((tx) => acceptResetInTx(tx, id, reset)),
   }
 }
 
-async function acceptInside(inside: Database, id: Uint8Array, account: AccountRow): Promise<boolean> {
-  const used = await inside
+async function acceptInTx(tx: Database, id: Uint8Array, account: AccountRow): Promise<boolean> {
+  const used = await tx
     .prepare('DELETE FROM invitations WHERE id = $1 AND expires_at > $2 AND account IS NULL AND role = $3')
     .run(id, account.createdAt, account.role)
   if (used === 0) return false
-  const made = await inside
+  const made = await tx
     .prepare(`INSERT INTO accounts (name, role, password, created_at, last_seen_at) VALUES ($1, $2, $3, $4, NULL)
        ON CONFLICT (name) DO NOTHING`)
     .run(account.name, account.role, account.password, account.createdAt)
@@ -70,29 +70,29 @@ async function acceptInside(inside: Database, id: Uint8Array, account: AccountRo
   return true
 }
 
-async function acceptResetInside(inside: Database, id: Uint8Array, { password, now, factor }: PasswordReset) {
-  await inside.lock('people')
-  const row = await inside
+async function acceptResetInTx(tx: Database, id: Uint8Array, { password, now, factor }: PasswordReset) {
+  await tx.lock('people')
+  const row = await tx
     .prepare('SELECT account FROM invitations WHERE id = $1 AND expires_at > $2 AND account IS NOT NULL')
     .get(id, now)
   if (!row) return 'invitation_void'
   const name = String(row.account)
-  await lockAccount(inside, name)
-  if (factor === undefined && (await hasFactor(inside, name))) return 'second_factor_needed'
-  if (factor && !(await useFactor(inside, name, factor))) return 'wrong_code'
-  await inside.prepare('UPDATE accounts SET password = $1 WHERE name = $2').run(password, name)
-  await voidResets(inside, name)
-  await inside.prepare('DELETE FROM sessions WHERE account = $1').run(name)
+  await lockAccount(tx, name)
+  if (factor === undefined && (await hasFactor(tx, name))) return 'second_factor_needed'
+  if (factor && !(await useFactor(tx, name, factor))) return 'wrong_code'
+  await tx.prepare('UPDATE accounts SET password = $1 WHERE name = $2').run(password, name)
+  await voidResets(tx, name)
+  await tx.prepare('DELETE FROM sessions WHERE account = $1').run(name)
   return undefined
 }
 
-export const voidResets = (inside: Database, account: string): Promise<number> =>
-  inside.prepare('DELETE FROM invitations WHERE account = $1').run(account)
+export const voidResets = (tx: Database, account: string): Promise<number> =>
+  tx.prepare('DELETE FROM invitations WHERE account = $1').run(account)
 
 /** Removing an owner deletes their invitations; the lock covers one that is being created at the same moment. */
-async function refuseFormerOwner(inside: Database, name: string): Promise<void> {
+async function refuseFormerOwner(tx: Database, name: string): Promise<void> {
   if (isCommandAuthor(name)) return
-  await inside.lock('people')
-  const owner = await inside.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
+  await tx.lock('people')
+  const owner = await tx.prepare("SELECT name FROM accounts WHERE role = 'owner' AND name = $1").get(name)
   if (!owner) throw new UserError('Only an owner may create a one-time link.')
 }

@@ -61,15 +61,15 @@ export function createPasskeyTable(database: Database): PasskeyTable {
   return {
     find: async (id) => toPasskey(await find.get(id)),
     list: async (account) => (await list.all(account)).flatMap((row) => toPasskey(row) ?? []),
-    add: (added) => database.transaction((inside) => addInside(inside, added)),
-    use: (use) => database.transaction((inside) => useInside(inside, use)),
+    add: (added) => database.transaction((tx) => addInTx(tx, added)),
+    use: (use) => database.transaction((tx) => useInTx(tx, use)),
     remove: (account, id, isRequired) =>
-      database.transaction(async (inside) => {
-        await lockAccount(inside, account)
-        const removed = await inside
+      database.transaction(async (tx) => {
+        await lockAccount(tx, account)
+        const removed = await tx
           .prepare('DELETE FROM passkeys WHERE account = $1 AND id = $2')
           .run(account, id)
-        if (removed > 0) await finishRemoval(inside, account, isRequired)
+        if (removed > 0) await finishRemoval(tx, account, isRequired)
         return removed > 0
       }),
     forget: (now) =>
@@ -95,38 +95,38 @@ const toPasskey = (row: Row | undefined): PasskeyRow | undefined =>
     lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
   }
 
-async function addInside(
-  inside: Database,
+async function addInTx(
+  tx: Database,
   { passkey, recoveryHashes, session, ...challenge }: NewPasskey,
 ): Promise<AddedFactor | undefined> {
   const { id, account, name, host, publicKey, counter, transports, createdAt } = passkey
-  await lockAccount(inside, account)
-  if (!(await useChallenge(inside, challenge))) return undefined
-  const row = await inside.prepare('SELECT COUNT(*) AS count FROM passkeys WHERE account = $1').get(account)
+  await lockAccount(tx, account)
+  if (!(await useChallenge(tx, challenge))) return undefined
+  const row = await tx.prepare('SELECT COUNT(*) AS count FROM passkeys WHERE account = $1').get(account)
   if (Number(row?.count) >= MOST_PER_ACCOUNT)
     throw new UserError(`An account has at most ${MOST_PER_ACCOUNT} passkeys. Remove one first.`)
-  const inserted = await inside
+  const inserted = await tx
     .prepare(
       `INSERT INTO passkeys (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL) ON CONFLICT (id) DO NOTHING`,
     )
     .run(id, account, name, host, publicKey, counter, transports.join(','), createdAt)
   if (inserted === 0) throw new UserError('This passkey is in use already.')
-  await keepSession(inside, account, session, 'passkey')
-  return insertFirstCodes(inside, account, recoveryHashes)
+  await keepSession(tx, account, session, 'passkey')
+  return insertFirstCodes(tx, account, recoveryHashes)
 }
 
 /** False if it was answered before: of two answers at once, one wins. */
-async function useChallenge(inside: Database, { challenge, expiresAt }: UsedChallenge): Promise<boolean> {
-  const inserted = await inside
+async function useChallenge(tx: Database, { challenge, expiresAt }: UsedChallenge): Promise<boolean> {
+  const inserted = await tx
     .prepare('INSERT INTO used_challenges (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')
     .run(challenge, expiresAt)
   return inserted > 0
 }
 
-async function useInside(inside: Database, use: PasskeyUse): Promise<boolean> {
+async function useInTx(tx: Database, use: PasskeyUse): Promise<boolean> {
   const { id, counter, at } = use
-  if (!(await useChallenge(inside, use))) return false
-  const updated = await inside
+  if (!(await useChallenge(tx, use))) return false
+  const updated = await tx
     .prepare(
       `UPDATE passkeys SET counter = $2, last_used_at = $3
        WHERE id = $1 AND (counter < $2 OR (counter = 0 AND CAST($2 AS BIGINT) = 0))`,

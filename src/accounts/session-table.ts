@@ -51,16 +51,16 @@ export function createSessionTable(database: Database): SessionTable {
       toSession(await find.get(id, openedAfter, seenAfter)),
     listSessions: async (account, { openedAfter, seenAfter }) =>
       (await list.all(account ?? null, openedAfter, seenAfter)).flatMap((row) => toSession(row) ?? []),
-    open: (opening) => database.transaction((inside) => openInside(inside, opening)),
+    open: (opening) => database.transaction((tx) => openInTx(tx, opening)),
     // The account row first, as in all transactions here: another order can deadlock.
     touch: (id, at) =>
-      database.transaction(async (inside) => {
-        await inside
+      database.transaction(async (tx) => {
+        await tx
           .prepare(
             'UPDATE accounts SET last_seen_at = $1 WHERE name = (SELECT account FROM sessions WHERE id = $2)',
           )
           .run(at, id)
-        await inside.prepare('UPDATE sessions SET seen_at = $1 WHERE id = $2 AND seen_at < $1').run(at, id)
+        await tx.prepare('UPDATE sessions SET seen_at = $1 WHERE id = $2 AND seen_at < $1').run(at, id)
       }),
     end: async (id) => (await database.prepare('DELETE FROM sessions WHERE id = $1').run(id)) > 0,
     endAll: (account, keep = new Uint8Array()) =>
@@ -68,27 +68,27 @@ export function createSessionTable(database: Database): SessionTable {
     confirm: async (id, at) =>
       (await database.prepare('UPDATE sessions SET confirmed_at = $1 WHERE id = $2').run(at, id)) > 0,
     forget: ({ openedAfter, seenAfter, now }) =>
-      database.transaction(async (inside) => {
-        await inside
+      database.transaction(async (tx) => {
+        await tx
           .prepare('DELETE FROM sessions WHERE created_at <= $1 OR seen_at <= $2')
           .run(openedAfter, seenAfter)
-        await inside.prepare('DELETE FROM invitations WHERE expires_at <= $1').run(now)
+        await tx.prepare('DELETE FROM invitations WHERE expires_at <= $1').run(now)
       }),
   }
 }
 
-async function openInside(inside: Database, opening: Opening) {
+async function openInTx(tx: Database, opening: Opening) {
   const { id, account, password, at, details, factor } = opening
-  const seen = await inside
+  const seen = await tx
     .prepare('UPDATE accounts SET last_seen_at = $1 WHERE name = $2 AND password = $3')
     .run(at, account, password)
   if (seen === 0) return 'wrong_password'
-  if (factor && !(await useFactor(inside, account, factor)))
+  if (factor && !(await useFactor(tx, account, factor)))
     return 'passkey' in factor ? 'wrong_passkey' : 'wrong_code'
   // The account row is locked now, as by those who add a factor.
   const isPasswordOnly = factor === undefined && (details?.method ?? 'password') === 'password'
-  if (isPasswordOnly && (await hasFactor(inside, account))) return 'second_factor_needed'
-  await inside
+  if (isPasswordOnly && (await hasFactor(tx, account))) return 'second_factor_needed'
+  await tx
     .prepare(
       `INSERT INTO sessions (id, account, created_at, seen_at, confirmed_at, method, address, browser)
        VALUES ($1, $2, $3, $3, $4, $5, $6, $7)`,

@@ -45,36 +45,36 @@ const MOST_COUNTERS = 10_000
 const NONE: Count = { failures: 0, waitUntil: 0 }
 
 export function createThrottleTable(database: Database): ThrottleTable {
-  const change = <T>(work: (inside: Database) => Promise<T>) =>
-    database.transaction(async (inside) => {
+  const change = <T>(work: (tx: Database) => Promise<T>) =>
+    database.transaction(async (tx) => {
       // Attempts on all nodes follow each other: each is counted before the next is judged.
-      await inside.lock('sign-in')
-      return work(inside)
+      await tx.lock('sign-in')
+      return work(tx)
     })
   return {
     begin: (counters, processNow) =>
-      change(async (inside) => {
-        const now = await readNow(inside, processNow)
-        const counts = await readCounts(inside, counters, now)
+      change(async (tx) => {
+        const now = await readNow(tx, processNow)
+        const counts = await readCounts(tx, counters, now)
         const waitMs = Math.max(...counts.map(({ waitUntil }) => waitUntil - now))
         if (waitMs > 0) return { waitMs, at: now }
         for (const [index, counter] of counters.entries())
-          await write(inside, counter, (counts[index] ?? NONE).failures + 1, now)
-        await evict(inside)
+          await write(tx, counter, (counts[index] ?? NONE).failures + 1, now)
+        await evict(tx)
         return { waitMs: 0, at: now }
       }),
     fail: (counters, processNow) =>
-      change(async (inside) => {
-        const now = await readNow(inside, processNow)
-        const counts = await readCounts(inside, counters, now)
+      change(async (tx) => {
+        const now = await readNow(tx, processNow)
+        const counts = await readCounts(tx, counters, now)
         for (const [index, counter] of counters.entries())
-          await write(inside, counter, (counts[index] ?? NONE).failures, now)
+          await write(tx, counter, (counts[index] ?? NONE).failures, now)
       }),
-    takeOff: (counters, at) => change((inside) => takeOff(inside, counters, at)),
+    takeOff: (counters, at) => change((tx) => takeOff(tx, counters, at)),
     succeed: ([first, ...others], at) =>
-      change(async (inside) => {
-        if (first) await inside.prepare('DELETE FROM sign_in_failures WHERE id = $1').run(first.id)
-        await takeOff(inside, others, at)
+      change(async (tx) => {
+        if (first) await tx.prepare('DELETE FROM sign_in_failures WHERE id = $1').run(first.id)
+        await takeOff(tx, others, at)
       }),
     reset: async (account) => {
       await database.prepare('DELETE FROM sign_in_failures WHERE account = $1').run(account)
@@ -89,19 +89,15 @@ export function createThrottleTable(database: Database): ThrottleTable {
   }
 }
 
-async function readNow(inside: Database, processNow: number): Promise<number> {
-  const row = await inside
-    .prepare(`SELECT CAST(${toSharedNow(inside, 'CAST($1 AS BIGINT)')} AS BIGINT) AS now`)
+async function readNow(tx: Database, processNow: number): Promise<number> {
+  const row = await tx
+    .prepare(`SELECT CAST(${toSharedNow(tx, 'CAST($1 AS BIGINT)')} AS BIGINT) AS now`)
     .get(processNow)
   return Number(row?.now)
 }
 
-async function readCounts(
-  inside: Database,
-  counters: readonly FailureCounter[],
-  now: number,
-): Promise<Count[]> {
-  const select = inside.prepare('SELECT failures, wait_until, at FROM sign_in_failures WHERE id = $1')
+async function readCounts(tx: Database, counters: readonly FailureCounter[], now: number): Promise<Count[]> {
+  const select = tx.prepare('SELECT failures, wait_until, at FROM sign_in_failures WHERE id = $1')
   const counts: Count[] = []
   for (const { id } of counters) {
     const row = await select.get(id)
@@ -114,8 +110,8 @@ async function readCounts(
   return counts
 }
 
-async function write(inside: Database, counter: FailureCounter, failures: number, now: number) {
-  await inside
+async function write(tx: Database, counter: FailureCounter, failures: number, now: number) {
+  await tx
     .prepare(
       `INSERT INTO sign_in_failures (id, account, failures, wait_until, at) VALUES ($1, $2, $3, $4, $5)
        ON CONFLICT (id) DO UPDATE SET failures = excluded.failures, wait_until = excluded.wait_until, at = excluded.at`,
@@ -128,9 +124,9 @@ const toWait = ({ free, longestWaitMs }: FailureCounter, failures: number) =>
   failures < free ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (failures - free), longestWaitMs)
 
 /** A wait that a later attempt has started stays: else a right sign-in would end the wait of guesses at other accounts. */
-async function takeOff(inside: Database, counters: readonly FailureCounter[], at: number): Promise<void> {
+async function takeOff(tx: Database, counters: readonly FailureCounter[], at: number): Promise<void> {
   for (const { id } of counters)
-    await inside
+    await tx
       .prepare(
         `UPDATE sign_in_failures SET failures = failures - 1, wait_until = CASE WHEN at = $2 THEN 0 ELSE wait_until END
          WHERE id = $1 AND failures > 0`,
@@ -138,8 +134,8 @@ async function takeOff(inside: Database, counters: readonly FailureCounter[], at
       .run(id, at)
 }
 
-async function evict(inside: Database): Promise<void> {
-  await inside
+async function evict(tx: Database): Promise<void> {
+  await tx
     .prepare(
       `DELETE FROM sign_in_failures WHERE id NOT LIKE '${KEPT}%'
        AND at <= (SELECT at FROM sign_in_failures ORDER BY at DESC LIMIT 1 OFFSET ${MOST_COUNTERS})`,

@@ -55,7 +55,7 @@ export function createArchiveTable(database: Database): ArchiveTable {
   return {
     list: async () => (await list.all()).map(toArchive),
     count: async () => Number((await count.get())?.archives ?? 0),
-    record: (archive) => database.transaction((inside) => recordInside(inside, archive)),
+    record: (archive) => database.transaction((tx) => recordInTx(tx, archive)),
     removeRows: async (number) => {
       const chains = await listChains(database, number)
       const inMonths = database.dialect === 'postgres' ? chains.filter(monthOf) : []
@@ -70,8 +70,7 @@ export function createArchiveTable(database: Database): ArchiveTable {
         if ((await deleteSome(database, table, OF_ARCHIVE, number)) >= ROWS_PER_STEP) return 'more'
       return 'done'
     },
-    removeCheckpoints: (number, after) =>
-      database.transaction((inside) => removeCheckpoints(inside, number, after)),
+    removeCheckpoints: (number, after) => database.transaction((tx) => removeCheckpoints(tx, number, after)),
     finish: async (number, now) => {
       await finish.run(number, now)
     },
@@ -86,23 +85,23 @@ const listChains = async (database: Database, number: number): Promise<string[]>
     await database.prepare('SELECT chain FROM audit_chains WHERE archive = $1 ORDER BY chain').all(number)
   ).map(({ chain }) => String(chain))
 
-async function recordInside(inside: Database, archive: NewArchive): Promise<void> {
+async function recordInTx(tx: Database, archive: NewArchive): Promise<void> {
   const { number, statement, signature, checkpointsUntil, recordedAt, chains } = archive
-  await inside.lock('audit:claim')
-  await inside
+  await tx.lock('audit:claim')
+  await tx
     .prepare(
       `INSERT INTO audit_archives (number, statement, signature, checkpoints_until, recorded_at)
        VALUES ($1, $2, $3, $4, $5)`,
     )
     .run(number, statement, signature, checkpointsUntil, recordedAt)
-  const take = inside.prepare(
+  const take = tx.prepare(
     `UPDATE audit_chains SET archive = $2, owner = $3, beat_at = $4, retired_at = $4, archived_rows = $5
      WHERE chain = $1 AND archive IS NULL AND ${IS_RETIRED}
        AND (SELECT MAX(sequence) FROM audit WHERE audit.chain = audit_chains.chain) = $5`,
   )
   for (const { chain, sequence } of chains)
     if ((await take.run(chain, number, NO_PROCESS, FOR_EVER, sequence)) !== 1) throw toExtended(chain)
-  await takeEmpty(inside, archive)
+  await takeEmpty(tx, archive)
 }
 
 const toExtended = (chain: string) =>
@@ -114,10 +113,10 @@ const toExtended = (chain: string) =>
  * The chains of these months that have no rows are taken as well: PostgreSQL drops the month, so the process that claimed one
  * must begin another chain with its first row.
  */
-async function takeEmpty(inside: Database, { number, chains }: NewArchive): Promise<void> {
+async function takeEmpty(tx: Database, { number, chains }: NewArchive): Promise<void> {
   const months = new Set(chains.flatMap(({ chain }) => monthOf(chain) ?? []))
-  const others = await inside.prepare('SELECT chain FROM audit_chains WHERE archive IS NULL').all()
-  const take = inside.prepare(
+  const others = await tx.prepare('SELECT chain FROM audit_chains WHERE archive IS NULL').all()
+  const take = tx.prepare(
     `UPDATE audit_chains SET archive = $2, owner = $3, beat_at = $4, retired_at = $4, archived_rows = 0
      WHERE chain = $1 AND NOT EXISTS (SELECT 1 FROM audit WHERE audit.chain = audit_chains.chain)`,
   )
@@ -141,12 +140,8 @@ async function removeEnd(database: Database, chain: string): Promise<number> {
     .run(chain, Number(last.last) - AUDIT_ROWS_PER_STEP)
 }
 
-async function removeCheckpoints(
-  inside: Database,
-  number: number,
-  after: string,
-): Promise<string | undefined> {
-  const page = await inside
+async function removeCheckpoints(tx: Database, number: number, after: string): Promise<string | undefined> {
+  const page = await tx
     .prepare(
       `SELECT time, body FROM checkpoints WHERE time > $1
          AND time <= (SELECT checkpoints_until FROM audit_archives WHERE number = $2)
@@ -154,7 +149,7 @@ async function removeCheckpoints(
     )
     .all(after, number)
   const archived = new Set(
-    (await inside.prepare('SELECT chain FROM audit_chains WHERE archive IS NOT NULL').all()).map(
+    (await tx.prepare('SELECT chain FROM audit_chains WHERE archive IS NOT NULL').all()).map(
       (row) => row.chain,
     ),
   )
@@ -162,7 +157,7 @@ async function removeCheckpoints(
     const { heads } = JSON.parse(String(body)) as { heads: readonly { chain: string }[] }
     return heads.length > 0 && heads.every(({ chain }) => archived.has(chain))
   })
-  await inside
+  await tx
     .prepare('DELETE FROM checkpoints WHERE time = $1 AND body = $2')
     .runAll(removable.map(({ time, body }) => [String(time), String(body)]))
   return page.length < CHECKPOINTS_AT_ONCE ? undefined : String(page.at(-1)?.time)

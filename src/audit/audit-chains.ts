@@ -55,8 +55,7 @@ export function createChainTable(database: Database): ChainTable {
     retire: async (list, unusedSince, now) => {
       for (const chain of list) await retire.run(chain, unusedSince, now)
     },
-    claim: (chain, seen, owner, now) =>
-      database.transaction((inside) => claim(inside, chain, seen, owner, now)),
+    claim: (chain, seen, owner, now) => database.transaction((tx) => claim(tx, chain, seen, owner, now)),
     sendHeartbeat: async (chain, owner, now) => {
       await heartbeat.run(chain, owner, now)
     },
@@ -80,35 +79,33 @@ const HEARTBEAT_WITH_LOCKS = `WITH log AS (INSERT INTO audit SELECT * FROM audit
   tallies AS (INSERT INTO statistics SELECT * FROM statistics WHERE false) ${HEARTBEAT}`
 
 async function claim(
-  inside: Database,
+  tx: Database,
   chain: string,
   seen: string | null,
   owner: string,
   now: number,
 ): Promise<boolean> {
-  await inside.lock('audit:claim')
-  const row = await inside
+  await tx.lock('audit:claim')
+  const row = await tx
     .prepare(`SELECT owner, ${IS_RETIRED} AS retired FROM audit_chains WHERE chain = $1`)
     .get(chain)
   if (!row) {
-    if (await isMonthArchived(inside, chain)) return false
-    await inside
+    if (await isMonthArchived(tx, chain)) return false
+    await tx
       .prepare('INSERT INTO audit_chains (chain, owner, beat_at) VALUES ($1, $2, $3)')
       .run(chain, owner, now)
     return true
   }
   if (row.owner !== seen || row.retired) return false
-  await inside
-    .prepare('UPDATE audit_chains SET owner = $2, beat_at = $3 WHERE chain = $1')
-    .run(chain, owner, now)
+  await tx.prepare('UPDATE audit_chains SET owner = $2, beat_at = $3 WHERE chain = $1').run(chain, owner, now)
   return true
 }
 
 /** In PostgreSQL the month is dropped then. */
-async function isMonthArchived(inside: Database, chain: string): Promise<boolean> {
+async function isMonthArchived(tx: Database, chain: string): Promise<boolean> {
   const month = monthOf(chain)
   if (month === undefined) return false
-  const archived = await inside
+  const archived = await tx
     .prepare('SELECT 1 AS found FROM audit_chains WHERE archive IS NOT NULL AND chain LIKE $1 LIMIT 1')
     .get(`${month}-%`)
   return archived !== undefined

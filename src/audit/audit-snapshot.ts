@@ -88,26 +88,26 @@ function withPostgresAuditSnapshot<T>(
   { database, databaseUrl = '' }: Pick<OpenDatabase, 'database' | 'databaseUrl'>,
   work: (scan: AuditSnapshot) => Promise<T>,
 ): Promise<T> {
-  return database.transaction(async (inside) => {
-    await inside.prepare('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY').run()
+  return database.transaction(async (tx) => {
+    await tx.prepare('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY').run()
     // Threads may read for long meanwhile.
-    await inside.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
-    return work(createPostgresAuditSnapshot(inside, databaseUrl))
+    await tx.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
+    return work(createPostgresAuditSnapshot(tx, databaseUrl))
   })
 }
 
 /** A page is sent as one JSON text: cell by cell costs several times as much. */
-function createPostgresAuditSnapshot(inside: Database, databaseUrl: string): AuditSnapshot {
+function createPostgresAuditSnapshot(tx: Database, databaseUrl: string): AuditSnapshot {
   const toHex = (column: string) => `encode(${column}, 'hex')`
   const pageSource = async () => {
-    const row = await inside.prepare('SELECT pg_export_snapshot() AS snapshot').get()
+    const row = await tx.prepare('SELECT pg_export_snapshot() AS snapshot').get()
     return { databaseUrl, snapshot: String(row?.snapshot) }
   }
   return createAuditSnapshot(toHex, pageSource, async (columns, rest, ...values) => {
     const names = columns.map((_column, index) => `c${index}`)
     const list = columns.map((column, index) => `${column} AS c${index}`).join(', ')
     const sql = `SELECT json_agg(json_build_array(${names.join(', ')}))::text AS page FROM (SELECT ${list} ${rest}) AS page`
-    const row = await inside.prepare(sql).get(...values)
+    const row = await tx.prepare(sql).get(...values)
     return typeof row?.page === 'string' ? (JSON.parse(row.page) as Cells[]) : []
   })
 }

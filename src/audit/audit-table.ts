@@ -72,9 +72,9 @@ export function createAuditTable(database: Database): AuditTable {
     packRows: createPackRows(database),
     append: createAppend(database),
     insertPolicies: (policies) =>
-      database.transaction(async (inside) => {
+      database.transaction(async (tx) => {
         const values = policies.map(({ id, fields }) => [id, fields])
-        await inside.prepare(INSERT_POLICY).runAll(values)
+        await tx.prepare(INSERT_POLICY).runAll(values)
       }),
     head: async (chain) => {
       const row = await head.get(chain)

@@ -12,17 +12,17 @@ const NOT_ALLOWED = '42501'
 export async function dropMonth(database: Database, month: string): Promise<'done' | 'busy'> {
   const table = `audit_${month}`
   try {
-    await database.transaction(async (inside) => {
-      await inside.prepare(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`).run()
-      const attached = await inside
+    await database.transaction(async (tx) => {
+      await tx.prepare(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`).run()
+      const attached = await tx
         .prepare('SELECT 1 AS found FROM pg_inherits WHERE inhrelid = to_regclass($1)')
         .get(table)
       if (!attached) return
-      await inside.prepare(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`).run()
-      await refuseOtherRows(inside, table)
-      await inside.prepare(`ALTER TABLE audit DETACH PARTITION ${table}`).run()
+      await tx.prepare(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`).run()
+      await refuseOtherRows(tx, table)
+      await tx.prepare(`ALTER TABLE audit DETACH PARTITION ${table}`).run()
     })
-    await database.transaction((inside) => inside.prepare(`DROP TABLE IF EXISTS ${table}`).run(), {
+    await database.transaction((tx) => tx.prepare(`DROP TABLE IF EXISTS ${table}`).run(), {
       patient: true,
     })
     return 'done'
@@ -37,8 +37,8 @@ export async function dropMonth(database: Database, month: string): Promise<'don
 }
 
 /** By the last row of each chain: chains are in audit_chains before they have rows. */
-async function refuseOtherRows(inside: Database, table: string): Promise<void> {
-  const other = await inside
+async function refuseOtherRows(tx: Database, table: string): Promise<void> {
+  const other = await tx
     .prepare(
       `SELECT chain FROM audit_chains WHERE EXISTS (SELECT 1 FROM ${table} AS month
          WHERE month.chain = audit_chains.chain AND month.sequence > COALESCE(archived_rows, 0)) LIMIT 1`,

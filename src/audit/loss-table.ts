@@ -44,9 +44,9 @@ export function createLossTable(database: Database): LossTable {
   const accepted = database.prepare(`${LIST} WHERE accepted_at IS NOT NULL ORDER BY chain, kept`)
   return {
     insert: ({ chain, kept, acknowledged, references }, now) =>
-      database.transaction(async (inside) => {
-        const retire = inside.prepare('UPDATE audit_chains SET retired_at = $2 WHERE chain = $1')
-        await inside.prepare(INSERT).run(chain, kept, acknowledged, JSON.stringify(references), now)
+      database.transaction(async (tx) => {
+        const retire = tx.prepare('UPDATE audit_chains SET retired_at = $2 WHERE chain = $1')
+        await tx.prepare(INSERT).run(chain, kept, acknowledged, JSON.stringify(references), now)
         await retire.run(chain, FOR_EVER)
       }),
     isAccepted: async ({ chain, kept, acknowledged }) =>

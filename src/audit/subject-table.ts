@@ -74,24 +74,24 @@ export function createSubjectTable(database: Database, index = SUBJECT_INDEX): S
     chains: async () => (await chains.all()).map(toIndexedChain),
     indexed: async (chain) => Number((await lastBlock.get(chain))?.last_sequence ?? 0),
     subjects: async (chain, after, upTo) => toSubjects((await subjects.get(chain, after, upTo))?.list, index),
-    insertBlock: (block) => database.transaction((inside) => insertBlock(inside, index, block)),
+    insertBlock: (block) => database.transaction((tx) => insertBlock(tx, index, block)),
   }
 }
 
 async function insertBlock(
-  inside: Database,
+  tx: Database,
   index: BlockIndex,
   { chain, first, last, pages }: SubjectBlock,
 ): Promise<boolean> {
-  const isNew = await inside
+  const isNew = await tx
     .prepare(
       `INSERT INTO ${index.blocks} (chain, first_sequence, last_sequence) VALUES ($1, $2, $3)
        ON CONFLICT (chain, first_sequence) DO NOTHING`,
     )
     .run(chain, first, last)
   if (isNew === 0) return false
-  const insertPages = `INSERT INTO ${index.pages} (chain, first_sequence, bucket, entries) ${INSERT_PAGES[inside.dialect]}`
-  await inside.prepare(insertPages).run(chain, first, ...joinPages(pages))
+  const insertPages = `INSERT INTO ${index.pages} (chain, first_sequence, bucket, entries) ${INSERT_PAGES[tx.dialect]}`
+  await tx.prepare(insertPages).run(chain, first, ...joinPages(pages))
   return true
 }
 

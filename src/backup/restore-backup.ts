@@ -15,7 +15,7 @@ type RestoreOptions = {
   /** Bytes and rows read, over both passes of the file. */
   readonly onProgress?: (done: number, total: number, rows: number) => void
   /** Runs in the same transaction, after all rows. */
-  readonly afterRows?: (inside: Database, keyring: Keyring) => Promise<void>
+  readonly afterRows?: (tx: Database, keyring: Keyring) => Promise<void>
 }
 
 /**
@@ -36,22 +36,22 @@ export async function restoreBackup(
   })
   // A backup taken during a rotation needs both keys.
   const keyring = openKeyring(rootKeys, toRootState(Object.fromEntries(facts)))
-  return store.database.transaction(async (inside) => {
-    await refuseContents(inside, store.place, force)
-    await emptyTables(inside)
+  return store.database.transaction(async (tx) => {
+    await refuseContents(tx, store.place, force)
+    await emptyTables(tx)
     const contents = await readBackup(file, rootKeys, {
-      onRows: ({ table, columns, rows }) => insertRows(inside, table, columns, rows),
+      onRows: ({ table, columns, rows }) => insertRows(tx, table, columns, rows),
       onProgress: (done, total, rows) => onProgress(total + done, 2 * total, rows),
     })
     if (contents.mac !== checked.mac)
       throw new UserError(`${file} was replaced while it was read. Nothing was changed.`)
-    await afterRows(inside, keyring)
+    await afterRows(tx, keyring)
     return contents
   })
 }
 
-async function refuseContents(inside: Database, place: string, force: boolean): Promise<void> {
-  const contents = await findContents(inside)
+async function refuseContents(tx: Database, place: string, force: boolean): Promise<void> {
+  const contents = await findContents(tx)
   if (contents === 'audit log')
     throw new UserError(
       `The database at ${place} holds an audit log, which is never deleted. Restore into a new one: move this one away, or set TABBAT_DATA_DIR or TABBAT_DATABASE_URL.`,

@@ -23,36 +23,36 @@ const count = async (database: Database, table: DataTable) =>
   Number((await database.prepare(`SELECT COUNT(*) AS rows FROM ${table}`).get())?.rows ?? 0)
 
 function withPostgresSnapshot<T>(database: Database, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
-  return database.transaction(async (inside) => {
-    await inside.prepare('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY').run()
+  return database.transaction(async (tx) => {
+    await tx.prepare('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY').run()
     // The consumer may be slow.
-    await inside.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
-    return work({ count: (table) => count(inside, table), rows: (table) => fetchRows(inside, table) })
+    await tx.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
+    return work({ count: (table) => count(tx, table), rows: (table) => fetchRows(tx, table) })
   })
 }
 
-async function* fetchRows(inside: Database, table: DataTable): AsyncIterable<readonly Row[]> {
-  await inside.prepare(`DECLARE all_${table} NO SCROLL CURSOR FOR SELECT * FROM ${table}`).run()
-  const fetch = inside.prepare(`FETCH ${rowsAtOnce(table)} FROM all_${table}`)
+async function* fetchRows(tx: Database, table: DataTable): AsyncIterable<readonly Row[]> {
+  await tx.prepare(`DECLARE all_${table} NO SCROLL CURSOR FOR SELECT * FROM ${table}`).run()
+  const fetch = tx.prepare(`FETCH ${rowsAtOnce(table)} FROM all_${table}`)
   for (let rows = await fetch.all(); rows.length > 0; rows = await fetch.all()) yield rows
-  await inside.prepare(`CLOSE all_${table}`).run()
+  await tx.prepare(`CLOSE all_${table}`).run()
 }
 
 /** Opens its own connection with a read transaction: writers are not blocked, and their writes are not seen. */
 async function withSqliteSnapshot<T>(path: string, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
-  const { exec, inside, close } = openSqlite(path)
+  const { exec, tx, close } = openSqlite(path)
   try {
     exec('BEGIN')
     // The snapshot begins with the first read, not with BEGIN.
-    await count(inside, 'meta')
-    return await work({ count: (table) => count(inside, table), rows: (table) => pageRows(inside, table) })
+    await count(tx, 'meta')
+    return await work({ count: (table) => count(tx, table), rows: (table) => pageRows(tx, table) })
   } finally {
     await close()
   }
 }
 
-async function* pageRows(inside: Database, table: DataTable): AsyncIterable<readonly Row[]> {
-  const page = inside.prepare(
+async function* pageRows(tx: Database, table: DataTable): AsyncIterable<readonly Row[]> {
+  const page = tx.prepare(
     `SELECT rowid AS at_row, * FROM ${table} WHERE rowid > $1 ORDER BY rowid LIMIT ${rowsAtOnce(table)}`,
   )
   let after = Number.MIN_SAFE_INTEGER

@@ -13,20 +13,20 @@ export async function countBatchRows(database: Database, subject: Uint8Array): P
 }
 
 /** First of all locks: no row is moved to the queue while a person is erased. */
-export const lockBatchRows = (inside: Database) => inside.lock(FEED_LOCK)
+export const lockBatchRows = (tx: Database) => tx.lock(FEED_LOCK)
 
 /** Erases the rows about a person: questions that wait, and the caller's words for all rows. After the queue. */
-export async function eraseBatchRows(inside: Database, subject: Uint8Array): Promise<EndedQueued[]> {
-  const waiting = await inside
+export async function eraseBatchRows(tx: Database, subject: Uint8Array): Promise<EndedQueued[]> {
+  const waiting = await tx
     .prepare(
       `SELECT batch, reference, batch_rows.operation, key_id, mode FROM batch_rows JOIN batches ON batches.id = batch
        WHERE ${WAITING} ORDER BY batch`,
     )
     .all(subject)
-  await inside.prepare(`UPDATE batch_rows SET question = NULL, label = NULL WHERE ${ABOUT}`).run(subject)
+  await tx.prepare(`UPDATE batch_rows SET question = NULL, label = NULL WHERE ${ABOUT}`).run(subject)
   for (const [batch, rows] of Map.groupBy(waiting, (row) => String(row.batch))) {
-    await inside.prepare('UPDATE batches SET fed = fed + $2 WHERE id = $1').run(batch, rows.length)
-    await endBatchRows(inside, batch, 'cancelled', rows.length)
+    await tx.prepare('UPDATE batches SET fed = fed + $2 WHERE id = $1').run(batch, rows.length)
+    await endBatchRows(tx, batch, 'cancelled', rows.length)
   }
   return waiting.map((row) => ({
     reference: String(row.reference),

@@ -4,7 +4,7 @@ import { toSharedNow } from '../database/database-clock.ts'
 import { endBatchRows } from '../ledger/batch-end.ts'
 import { addToCounts, lockCounts, toCountName } from '../ledger/queue-counts.ts'
 import type { NewQueued } from '../ledger/queue-rows.ts'
-import { insertInside } from '../ledger/queue-writes.ts'
+import { insertInTx } from '../ledger/queue-writes.ts'
 
 export type FeedOptions = {
   /** Time between two rows of one key. */
@@ -27,29 +27,29 @@ const ROWS_PER_STEP = 200
  * Moves the next rows of a batch to the queue, or ends rows of a batch that was stopped. Returns how many rows; 0 when nothing
  * is due. One process at a time does this.
  */
-export async function feedBatches(inside: Database, options: FeedOptions, now: number): Promise<number> {
-  await inside.lock(FEED_LOCK)
-  const batch = await findNext(inside, options, now)
+export async function feedBatches(tx: Database, options: FeedOptions, now: number): Promise<number> {
+  await tx.lock(FEED_LOCK)
+  const batch = await findNext(tx, options, now)
   if (!batch) return 0
   const counted = { lineage: batch.lineage, lane: 'batch' } as const
   // In the order in which rows are ended: the counts, then the batch.
-  const queued = (await lockCounts(inside, [counted])).get(toCountName(counted)) ?? 0
-  if (!(await lockBatch(inside, batch))) return 0
-  if (batch.state === 'stopping') return endWaiting(inside, batch)
+  const queued = (await lockCounts(tx, [counted])).get(toCountName(counted)) ?? 0
+  if (!(await lockBatch(tx, batch))) return 0
+  if (batch.state === 'stopping') return endWaiting(tx, batch)
   const dueRows = Math.ceil((batch.now + options.aheadMs - batch.startAt) / options.intervalMs)
-  const rows = await takeRows(inside, batch, Math.min(dueRows, options.mostQueued - queued))
+  const rows = await takeRows(tx, batch, Math.min(dueRows, options.mostQueued - queued))
   if (rows.length === 0) return 0
-  await insertInside(
-    inside,
+  await insertInTx(
+    tx,
     rows.map((row, index) => toQueued(batch, row, index, options)),
     now,
   )
   await addToCounts(
-    inside,
+    tx,
     rows.map(() => counted),
     1,
   )
-  await inside
+  await tx
     .prepare(
       `INSERT INTO batch_paces (lineage, paced_until) VALUES ($1, $2)
        ON CONFLICT (lineage) DO UPDATE SET paced_until = excluded.paced_until`,
@@ -72,12 +72,12 @@ type NextBatch = {
 
 /** Keys take turns; of one key, the oldest batch comes first. */
 async function findNext(
-  inside: Database,
+  tx: Database,
   { aheadMs, mostQueued }: FeedOptions,
   now: number,
 ): Promise<NextBatch | undefined> {
-  const at = toSharedNow(inside, '$1')
-  const row = await inside
+  const at = toSharedNow(tx, '$1')
+  const row = await tx
     .prepare(
       `SELECT batches.id, key_id, batches.lineage, mode, state, fed_line, ${at} AS now,
          COALESCE(paced_until, 0) AS paced_until
@@ -103,15 +103,15 @@ const toNextBatch = (row: Row): NextBatch => ({
 })
 
 /** False when the batch was stopped meanwhile, which is done before its rows in the queue are cancelled. */
-async function lockBatch(inside: Database, { id, state }: NextBatch): Promise<boolean> {
-  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE' : ''
-  const row = await inside.prepare(`SELECT state FROM batches WHERE id = $1 ${lock}`).get(id)
+async function lockBatch(tx: Database, { id, state }: NextBatch): Promise<boolean> {
+  const lock = tx.dialect === 'postgres' ? 'FOR UPDATE' : ''
+  const row = await tx.prepare(`SELECT state FROM batches WHERE id = $1 ${lock}`).get(id)
   return row?.state === state
 }
 
 /** The next rows. They are in the queue from now on, so that their questions are not needed here any more. */
-async function takeRows(inside: Database, { id, fedLine }: NextBatch, most: number): Promise<Row[]> {
-  const rows = await inside
+async function takeRows(tx: Database, { id, fedLine }: NextBatch, most: number): Promise<Row[]> {
+  const rows = await tx
     .prepare(
       `SELECT line, reference, operation, subject, question FROM batch_rows
        WHERE batch = $1 AND line > $2 AND question IS NOT NULL ORDER BY line LIMIT $3`,
@@ -119,10 +119,10 @@ async function takeRows(inside: Database, { id, fedLine }: NextBatch, most: numb
     .all(id, fedLine, Math.max(0, Math.min(most, ROWS_PER_STEP)))
   const last = rows.at(-1)
   if (!last) return []
-  await inside
+  await tx
     .prepare('UPDATE batch_rows SET question = NULL WHERE batch = $1 AND line > $2 AND line <= $3')
     .run(id, fedLine, Number(last.line))
-  await inside
+  await tx
     .prepare('UPDATE batches SET fed = fed + $2, fed_line = $3 WHERE id = $1')
     .run(id, rows.length, Number(last.line))
   return rows
@@ -151,8 +151,8 @@ function toQueued(
 }
 
 /** Rows of a stopped batch that were not moved yet. */
-async function endWaiting(inside: Database, batch: NextBatch): Promise<number> {
-  const rows = await takeRows(inside, batch, ROWS_PER_STEP)
-  await endBatchRows(inside, batch.id, 'cancelled', rows.length)
+async function endWaiting(tx: Database, batch: NextBatch): Promise<number> {
+  const rows = await takeRows(tx, batch, ROWS_PER_STEP)
+  await endBatchRows(tx, batch.id, 'cancelled', rows.length)
   return rows.length
 }

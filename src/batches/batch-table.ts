@@ -65,10 +65,10 @@ export function createBatchTable(database: Database): BatchTable {
   const toColumns = (now: string) =>
     `${BATCH_COLUMNS}, ${toPlanColumns(database, toSharedNow(database, now))}`
   return {
-    begin: (batch, now) => database.transaction((inside) => beginBatch(inside, batch, now)),
-    addRows: (batch, rows, now) => database.transaction((inside) => addBatchRows(inside, batch, rows, now)),
+    begin: (batch, now) => database.transaction((tx) => beginBatch(tx, batch, now)),
+    addRows: (batch, rows, now) => database.transaction((tx) => addBatchRows(tx, batch, rows, now)),
     breakOff: async ({ id, owner }) => void (await database.prepare(BREAK).run(id, owner)),
-    feed: (options, now) => database.transaction((inside) => feedBatches(inside, options, now)),
+    feed: (options, now) => database.transaction((tx) => feedBatches(tx, options, now)),
     find: async (id, lineage, keepMs, now) => {
       const row = await database
         .prepare(
@@ -109,7 +109,7 @@ export function createBatchTable(database: Database): BatchTable {
         .all(now)
       return rows.map(toBatch)
     },
-    forget: (keepMs, now) => database.transaction((inside) => forgetInside(inside, keepMs, now)),
+    forget: (keepMs, now) => database.transaction((tx) => forgetInTx(tx, keepMs, now)),
   }
 }
 
@@ -140,14 +140,14 @@ const toResult = (row: Row): BatchResult => ({
 const toText = (value: unknown) => (value === null || value === undefined ? undefined : String(value))
 
 /** The rows first, in steps, and then the batch. */
-async function forgetInside(inside: Database, keepMs: number, now: number): Promise<number> {
-  const at = toSharedNow(inside, '$1')
-  const stale = await inside
+async function forgetInTx(tx: Database, keepMs: number, now: number): Promise<number> {
+  const at = toSharedNow(tx, '$1')
+  const stale = await tx
     .prepare(`SELECT id FROM batches WHERE ended_at IS NULL AND ${toStale(at)} LIMIT 1`)
     .get(now)
-  if (stale) await inside.prepare(BREAK).run(String(stale.id), null)
+  if (stale) await tx.prepare(BREAK).run(String(stale.id), null)
   const hasRows = 'EXISTS (SELECT 1 FROM batch_rows WHERE batch = batches.id)'
-  const over = await inside
+  const over = await tx
     .prepare(
       `SELECT id FROM batches WHERE ended_at IS NOT NULL AND (state = 'broken' OR ended_at <= ${at} - $2)
          AND (${hasRows} OR idempotency IS NULL OR ended_at <= ${at} - ${STORED_MS})
@@ -156,9 +156,9 @@ async function forgetInside(inside: Database, keepMs: number, now: number): Prom
     .get(now, keepMs)
   if (!over) return 0
   const id = String(over.id)
-  const deleted = await deleteSome(inside, 'batch_rows', 'batch = $1', id)
+  const deleted = await deleteSome(tx, 'batch_rows', 'batch = $1', id)
   if (deleted < ROWS_PER_STEP)
-    await inside
+    await tx
       .prepare(
         `DELETE FROM batches WHERE id = $2 AND (idempotency IS NULL OR ended_at <= ${at} - ${STORED_MS})`,
       )

@@ -80,8 +80,7 @@ export function createCatalogueTable(database: Database): CatalogueTable {
     newest: async () => toVersion(await newest.get()),
     find: async (id) => toVersion(await find.get(id)),
     list: async () => (await list.all()).map(toHead),
-    append: (previousId, versions) =>
-      database.transaction((inside) => appendInside(inside, previousId, versions)),
+    append: (previousId, versions) => database.transaction((tx) => appendInTx(tx, previousId, versions)),
     claimSync: async ({ source, at, everyMs }) =>
       (await claim.run(source, at, at - everyMs, at + everyMs)) > 0,
     recordSync: async (source, at, outcome) => {
@@ -93,24 +92,24 @@ export function createCatalogueTable(database: Database): CatalogueTable {
   }
 }
 
-async function appendInside(
-  inside: Database,
+async function appendInTx(
+  tx: Database,
   previousId: number,
   versions: readonly NewVersion[],
 ): Promise<number> {
-  await inside.lock('catalogue')
-  if (Number((await inside.prepare(NEWEST_ID).get())?.id ?? 0) !== previousId)
+  await tx.lock('catalogue')
+  if (Number((await tx.prepare(NEWEST_ID).get())?.id ?? 0) !== previousId)
     throw new UserError(
       'The catalogue was changed meanwhile, so nothing was saved. Review the new version and try again.',
     )
-  const insert = inside.prepare(
+  const insert = tx.prepare(
     `INSERT INTO catalogue_versions (${HEAD}, content) VALUES ($1, $2, $3, $4, $5, $6)`,
   )
   let id = previousId
   for (const { at, origin, author, digest, content } of versions)
     await insert.run(++id, at, origin, author, digest, content)
   const newest = versions.at(-1)
-  if (newest) await appendEvents(inside, [toChangedEvent(id, newest)])
+  if (newest) await appendEvents(tx, [toChangedEvent(id, newest)])
   return id
 }
 

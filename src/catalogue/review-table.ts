@@ -58,7 +58,7 @@ export function createReviewTable(database: Database): ReviewTable {
   const decide = database.prepare(`${DECIDE} AND id = $4`)
   const withdraw = database.prepare(`${DECIDE} AND source = $4`)
   return {
-    raise: (proposal) => database.transaction((inside) => raiseInside(inside, proposal)),
+    raise: (proposal) => database.transaction((tx) => raiseInTx(tx, proposal)),
     list: async () => (await list.all()).map(toHead),
     find: async (id) => {
       const row = await find.get(id)
@@ -79,12 +79,12 @@ export function createReviewTable(database: Database): ReviewTable {
   }
 }
 
-async function raiseInside(
-  inside: Database,
+async function raiseInTx(
+  tx: Database,
   { source, at, fingerprint, doubts, content }: Proposal,
 ): Promise<Raised> {
-  await inside.lock('catalogue_reviews')
-  const known = await inside
+  await tx.lock('catalogue_reviews')
+  const known = await tx
     .prepare(
       `SELECT id, state FROM catalogue_reviews
        WHERE source = $1 AND fingerprint = $2 AND state IN ('pending', 'rejected') ORDER BY id DESC LIMIT 1`,
@@ -92,11 +92,11 @@ async function raiseInside(
     .get(source, fingerprint)
   // Also when a rejected proposal is sent again: what the vendor proposed in between is outdated.
   if (known?.state !== 'pending')
-    await inside.prepare(`${DECIDE} AND source = $4`).run('withdrawn', at, null, source)
+    await tx.prepare(`${DECIDE} AND source = $4`).run('withdrawn', at, null, source)
   if (known) return { id: Number(known.id), state: known.state as Raised['state'], isNew: false }
-  const last = await inside.prepare('SELECT COALESCE(MAX(id), 0) AS id FROM catalogue_reviews').get()
+  const last = await tx.prepare('SELECT COALESCE(MAX(id), 0) AS id FROM catalogue_reviews').get()
   const id = Number(last?.id ?? 0) + 1
-  await inside
+  await tx
     .prepare(
       `INSERT INTO catalogue_reviews (${HEAD}, content, state) VALUES ($1, $2, $3, $4, $5, $6, 'pending')`,
     )

@@ -47,8 +47,8 @@ async function run(paths: readonly string[], { apply, yes, json }: Options): Pro
   await withCommandContext(async ({ store, keyring, audit, database }) => {
     const files = await readNamed(paths)
     if (apply) await requireConfirmation('Revoke all of it again?', yes, 'Nothing was changed.')
-    const { revoked } = await store.database.transaction((inside) =>
-      revokeAgain(createTables(inside), keyring, files, apply === true),
+    const { revoked } = await store.database.transaction((tx) =>
+      revokeAgain(createTables(tx), keyring, files, apply === true),
     )
     const entries = toRevocationEntries(revoked)
     if (entries.length > 0) await audit.record(entries)

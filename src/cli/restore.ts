@@ -168,9 +168,9 @@ async function restore(config: Config, file: string, { force, files, access, isA
     const contents = await restoreBackup(config, store, file, {
       force,
       onProgress: progress.show,
-      afterRows: async (inside, keyring) => {
-        erasures = await eraseAgainIn(inside, keyring, files)
-        revocations = await revokeAgain(createTables(inside), keyring, access, isApplied)
+      afterRows: async (tx, keyring) => {
+        erasures = await eraseAgainIn(tx, keyring, files)
+        revocations = await revokeAgain(createTables(tx), keyring, access, isApplied)
       },
     })
     return { ...contents, place: store.place, ...erasures, ...revocations }

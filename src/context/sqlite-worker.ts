@@ -10,7 +10,7 @@ const MOST_JOBS = 512
 
 const { path, timeoutMs } = workerData as WriterData
 const database = openSqlite(path, timeoutMs)
-const tables = createTables(database.inside)
+const tables = createTables(database.tx)
 const walCheckpoints = createWalCheckpoints(path)
 const queue: WriterJob[] = []
 let running: Promise<void> | undefined

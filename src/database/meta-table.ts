@@ -46,15 +46,13 @@ export function createMetaTable(database: Database): MetaTable {
       await insert.run(name, value)
     },
     set: (facts) =>
-      database.transaction(async (inside) => {
+      database.transaction(async (tx) => {
         for (const [name, value] of Object.entries(facts)) {
-          if (value === undefined) await inside.prepare(DELETE).run(name)
-          else await inside.prepare(REPLACE).run(name, value)
+          if (value === undefined) await tx.prepare(DELETE).run(name)
+          else await tx.prepare(REPLACE).run(name, value)
         }
       }),
     raise: (name, least) =>
-      database.transaction(async (inside) =>
-        Number((await inside.prepare(RAISE).get(name, String(least)))?.value),
-      ),
+      database.transaction(async (tx) => Number((await tx.prepare(RAISE).get(name, String(least)))?.value)),
   }
 }

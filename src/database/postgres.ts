@@ -59,7 +59,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     try {
       const begin = pool.isPooled(client) ? `${BEGIN}; ${pool.localSettings}` : BEGIN
       await client.query(toQuery(patient ? `${begin}; SET LOCAL statement_timeout = 0` : begin, remainingMs))
-      const result = await work(insideOf(client, toPreparing(client, pool), remainingMs))
+      const result = await work(toTx(client, toPreparing(client, pool), remainingMs))
       const { command } = await client.query(toQuery('COMMIT', remainingMs))
       requireCommit(command)
       client.release()
@@ -161,11 +161,11 @@ async function rollBack(client: PoolClient): Promise<void> {
   )
 }
 
-function insideOf(client: PoolClient, preparing: Client, remainingMs: RemainingMs): Database {
-  const inside: Database = {
+function toTx(client: PoolClient, preparing: Client, remainingMs: RemainingMs): Database {
+  const tx: Database = {
     dialect: 'postgres',
     prepare: (sql) => prepare(preparing, sql, remainingMs),
-    transaction: (work) => work(inside),
+    transaction: (work) => work(tx),
     lock: async (name, share) => {
       const take = share === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
       await prepare(preparing, `SELECT ${take}(hashtextextended($1, 0))`, remainingMs).run(name)
@@ -173,7 +173,7 @@ function insideOf(client: PoolClient, preparing: Client, remainingMs: RemainingM
     copyIn: (sql, data) => copyIn(client, sql, data),
     close: async () => {},
   }
-  return inside
+  return tx
 }
 
 const names = new Map<string, string>()

@@ -45,9 +45,9 @@ function holdInPostgres<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   return database.transaction(
-    async (inside) => {
-      await inside.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
-      const row = await inside
+    async (tx) => {
+      await tx.prepare('SET LOCAL idle_in_transaction_session_timeout = 0').run()
+      const row = await tx
         .prepare('SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS held')
         .get(name)
       if (row?.held !== true) throw new UserError(refusal)

@@ -38,7 +38,7 @@ export const toSyncStatement = ({ get, all, run }: Prepared): SyncStatement => (
   run: (...values) => run(values),
 })
 
-export const toStatementInside = (statement: Prepared): Statement => ({
+export const toTxStatement = (statement: Prepared): Statement => ({
   get: async (...values) => statement.get(values),
   all: async (...values) => statement.all(values),
   run: async (...values) => statement.run(values),

@@ -8,8 +8,8 @@ import { createFileCheck } from './sqlite-files.ts'
 import {
   createPrepare,
   createTransactionControl,
-  toStatementInside,
   toSyncStatement,
+  toTxStatement,
 } from './sqlite-statements.ts'
 import { isBusy, toSqliteUserError } from './sqlite-user-error.ts'
 
@@ -42,7 +42,7 @@ const PRAGMAS = `
 
 type Sqlite = Database & {
   /** The same database for code that already runs inside a transaction. */
-  readonly inside: Database
+  readonly tx: Database
   /** Statements that take no parameters and give no rows: BEGIN, SAVEPOINT, COMMIT. */
   readonly exec: (sql: string) => void
   /** Throws when the files were removed, replaced or truncated by another program. */
@@ -81,7 +81,7 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
       },
     }
   }
-  const prepareInside = (sql: string) => toStatementInside(prepareSync(sql))
+  const prepareInTx = (sql: string) => toTxStatement(prepareSync(sql))
 
   const transaction = async <T>(
     work: (database: Database) => Promise<T>,
@@ -95,7 +95,7 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
       checkFiles()
       const begin = () => exec('BEGIN IMMEDIATE')
       await whenFree(patient ? PATIENT_WAIT_MS : busyWaitMs, () => undefined, begin)
-      const result = await work(inside)
+      const result = await work(tx)
       exec('COMMIT')
       // The commit is durable in the open file, which may no longer be the one at the path.
       checkFiles()
@@ -119,10 +119,10 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
     connection.close()
   }
   const common = { dialect: 'sqlite' as const, lock: async () => {}, close }
-  const inside: Database = {
+  const tx: Database = {
     ...common,
-    prepare: prepareInside,
-    transaction: (work) => work(inside),
+    prepare: prepareInTx,
+    transaction: (work) => work(tx),
     sync: { ...sync, read: (work) => work() },
   }
   const frames = connection.prepare('PRAGMA wal_checkpoint(NOOP)')
@@ -135,7 +135,7 @@ export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
       return 0
     }
   }
-  return { ...common, prepare, transaction, sync, inside, exec, checkFiles, countPendingFrames }
+  return { ...common, prepare, transaction, sync, tx, exec, checkFiles, countPendingFrames }
 }
 
 function readNow<T>(work: () => T, readLater: (work: () => T) => Promise<T>): T | Promise<T> {

@@ -25,9 +25,9 @@ export function createStorageTable(database: Database): StorageTable {
   const count = database.prepare(AUDIT_ROWS)
   return {
     record: ({ day, bytes }, oldest) =>
-      database.transaction(async (inside) => {
-        await inside.prepare(RECORD).run(day, bytes)
-        await inside.prepare('DELETE FROM storage_sizes WHERE day < $1').run(oldest)
+      database.transaction(async (tx) => {
+        await tx.prepare(RECORD).run(day, bytes)
+        await tx.prepare('DELETE FROM storage_sizes WHERE day < $1').run(oldest)
       }),
     list: async (since) =>
       (await list.all(since)).map(({ day, bytes }) => ({ day: Number(day), bytes: Number(bytes) })),

@@ -62,16 +62,16 @@ export function createKeyTable(database: Database): KeyTable {
     },
     list: async () => (await list.all()).map(toKeyRow),
     findNextExpiry: async (now) => toOptionalNumber((await nextExpiry.get(now))?.at),
-    change: (before, after) => database.transaction((inside) => changeKey(inside, before, after)),
+    change: (before, after) => database.transaction((tx) => changeKey(tx, before, after)),
     revoke: async (id, at) => (await revoke.run(id, at)) > 0,
     roll: (before, successor, oldEndsAt) =>
-      database.transaction(async (inside) => {
-        const isSame = await isUnchanged(inside, before)
-        if (!isSame || (await inside.prepare(END_OLD_KEY).run(before.id, oldEndsAt, successor.id)) === 0)
+      database.transaction(async (tx) => {
+        const isSame = await isUnchanged(tx, before)
+        if (!isSame || (await tx.prepare(END_OLD_KEY).run(before.id, oldEndsAt, successor.id)) === 0)
           throw new UserError(
             'The key was changed, rolled or revoked meanwhile, so nothing was changed. See: tabbat keys list',
           )
-        await insertKey(inside, successor)
+        await insertKey(tx, successor)
       }),
   }
 }
@@ -87,14 +87,14 @@ const PLACES = KEY_COLUMN_NAMES.map((_name, index) => `$${index + 1}`)
 const INSERT = `INSERT INTO api_keys (${KEY_COLUMNS}) VALUES (${PLACES.join(', ')})`
 const REPLACE = `UPDATE api_keys SET ${KEY_COLUMN_NAMES.map((name, index) => `${name} = ${PLACES[index]}`).join(', ')} WHERE id = $1`
 
-async function changeKey(inside: Database, before: KeyRow, after: KeyRow): Promise<boolean> {
-  return (await isUnchanged(inside, before)) && (await inside.prepare(REPLACE).run(...toKeyValues(after))) > 0
+async function changeKey(tx: Database, before: KeyRow, after: KeyRow): Promise<boolean> {
+  return (await isUnchanged(tx, before)) && (await tx.prepare(REPLACE).run(...toKeyValues(after))) > 0
 }
 
 /** The row stays locked until the commit, so a revocation at the same time is not undone. */
-async function isUnchanged(inside: Database, before: KeyRow): Promise<boolean> {
-  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE' : ''
-  const row = await inside.prepare(`SELECT ${KEY_COLUMNS} FROM api_keys WHERE id = $1 ${lock}`).get(before.id)
+async function isUnchanged(tx: Database, before: KeyRow): Promise<boolean> {
+  const lock = tx.dialect === 'postgres' ? 'FOR UPDATE' : ''
+  const row = await tx.prepare(`SELECT ${KEY_COLUMNS} FROM api_keys WHERE id = $1 ${lock}`).get(before.id)
   return row !== undefined && toComparable(toKeyRow(row)) === toComparable(before)
 }
 

@@ -51,8 +51,8 @@ export function createRateTable(database: Database): RateTable {
       }
     },
     giveBack: (unused) =>
-      database.transaction(async (inside) => {
-        const give = inside.prepare(
+      database.transaction(async (tx) => {
+        const give = tx.prepare(
           'UPDATE rate_windows SET used = used - $3 WHERE key_id = $1 AND ends_at = $2 AND used >= $3',
         )
         // In one order, so that nodes do not wait for each other in a circle.

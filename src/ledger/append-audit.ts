@@ -12,8 +12,8 @@ export function createAppend(database: Database): Append {
   if (!database.sync) return createPostgresAppend(database)
   const append = createSqliteAppend(database.sync)
   return (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) =>
-    database.transaction((inside) =>
-      withQueueChanges(inside, queue, async () =>
+    database.transaction((tx) =>
+      withQueueChanges(tx, queue, async () =>
         append({ rows: rows as EncodedRows, completions, tallies, checks }),
       ),
     )
@@ -23,12 +23,12 @@ const NO_CHANGES: QueueBatch = { now: 0, changes: [] }
 
 /** Makes the changes of the queue if neither they nor the rows are refused. */
 async function withQueueChanges(
-  inside: Database,
+  tx: Database,
   queue: QueueBatch,
   append: () => Promise<Appended>,
 ): Promise<Appended> {
   if (queue.changes.length === 0) return append()
-  const { refused, write } = await planQueueChanges(inside, queue)
+  const { refused, write } = await planQueueChanges(tx, queue)
   if (refused.length > 0) return { refused, late: [] }
   const appended = await append()
   if (appended.refused.length === 0) await write()
@@ -46,14 +46,12 @@ const createPostgresAppend =
     return retryIfStored(() =>
       completions.length === 0 && queue.changes.length === 0
         ? appendRecords(database, batch)
-        : database.transaction((inside) =>
-            withQueueChanges(inside, queue, () => appendInside(inside, batch)),
-          ),
+        : database.transaction((tx) => withQueueChanges(tx, queue, () => appendInTx(tx, batch))),
     )
   }
 
-async function appendInside(inside: Database, batch: AuditBatch<RecordRows>): Promise<Appended> {
-  const appended = await appendRecords(inside, batch)
+async function appendInTx(tx: Database, batch: AuditBatch<RecordRows>): Promise<Appended> {
+  const appended = await appendRecords(tx, batch)
   if (appended.refused.length > 0) return appended
-  return { refused: [], late: await complete(inside, batch.completions) }
+  return { refused: [], late: await complete(tx, batch.completions) }
 }

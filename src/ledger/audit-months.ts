@@ -23,9 +23,9 @@ export function createMonthTable(database: Database): MonthTable {
   const hasMonth = async (month: string) => (await find.get(month)) !== undefined
   const prepareMonths = async (now: number) => {
     if (await hasMonth(toMonth(now, AHEAD))) return
-    await database.transaction(async (inside) => {
-      await inside.lock('audit:months')
-      for (let ahead = 0; ahead <= AHEAD; ahead += 1) await createMonth(inside, toMonth(now, ahead))
+    await database.transaction(async (tx) => {
+      await tx.lock('audit:months')
+      for (let ahead = 0; ahead <= AHEAD; ahead += 1) await createMonth(tx, toMonth(now, ahead))
     })
   }
   return {
@@ -41,13 +41,13 @@ export function createMonthTable(database: Database): MonthTable {
 }
 
 /** Creates the partitions of these chains, for a restore. */
-export async function prepareMonthsOf(inside: Database, chains: Iterable<string>): Promise<void> {
+export async function prepareMonthsOf(tx: Database, chains: Iterable<string>): Promise<void> {
   const months = new Set([...chains].flatMap((chain) => monthOf(chain) ?? []))
-  for (const month of months) await createMonth(inside, month)
+  for (const month of months) await createMonth(tx, month)
 }
 
-const createMonth = (inside: Database, month: string) =>
-  inside.prepare('SELECT create_audit_month($1, $2)').run(month, toMonth(startOf(month), 1))
+const createMonth = (tx: Database, month: string) =>
+  tx.prepare('SELECT create_audit_month($1, $2)').run(month, toMonth(startOf(month), 1))
 
 /** The name of a month in the names of chains: y2026m11. */
 export function toMonth(at: number, later = 0): string {

@@ -13,15 +13,15 @@ export const toBatchId = (change: BatchChange): string =>
  * rows end in it: all in one order, so that two transactions do not wait for each other.
  */
 export async function lockBatches(
-  inside: Database,
+  tx: Database,
   changes: readonly BatchChange[],
   rows: Iterable<{ readonly batch: string | null }>,
 ): Promise<Map<string, BatchLock>> {
   if (changes.length === 0) return new Map()
   const ids = new Set([...changes.map(toBatchId), ...[...rows].flatMap(({ batch }) => batch ?? [])])
-  const { rows: packed, text } = toUnpack(inside)
-  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE OF batches' : ''
-  const found = await inside
+  const { rows: packed, text } = toUnpack(tx)
+  const lock = tx.dialect === 'postgres' ? 'FOR UPDATE OF batches' : ''
+  const found = await tx
     .prepare(
       `SELECT batches.id, state, owner FROM ${packed('$1')} JOIN batches ON batches.id = ${text(0)} ORDER BY batches.id ${lock}`,
     )
@@ -32,7 +32,7 @@ export async function lockBatches(
 }
 
 /** The batch is locked, and may be changed. */
-export async function writeBatchChange(inside: Database, change: BatchChange, now: number): Promise<void> {
-  if (change.kind === 'accept_batch') await acceptBatch(inside, change.batch, change.received, now)
-  else await inside.prepare(`UPDATE batches SET state = 'stopping' WHERE id = $1`).run(change.id)
+export async function writeBatchChange(tx: Database, change: BatchChange, now: number): Promise<void> {
+  if (change.kind === 'accept_batch') await acceptBatch(tx, change.batch, change.received, now)
+  else await tx.prepare(`UPDATE batches SET state = 'stopping' WHERE id = $1`).run(change.id)
 }

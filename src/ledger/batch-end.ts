@@ -6,18 +6,18 @@ import { BATCH_COLUMNS, type Batch, countOpenRows, ROW_ENDS, type RowEnd, toBatc
 import { appendEvents } from './event-table.ts'
 
 /** Counts rows that have ended, and ends the batch with its last row. In a transaction that has locked the counts of the queue. */
-export async function endBatchRows(inside: Database, id: string, end: RowEnd, count: number): Promise<void> {
-  const row = await inside
+export async function endBatchRows(tx: Database, id: string, end: RowEnd, count: number): Promise<void> {
+  const row = await tx
     .prepare(
-      `UPDATE batches SET ${end} = ${end} + $2, ${toMarks(inside, '$3')} WHERE id = $1 RETURNING ${BATCH_COLUMNS}`,
+      `UPDATE batches SET ${end} = ${end} + $2, ${toMarks(tx, '$3')} WHERE id = $1 RETURNING ${BATCH_COLUMNS}`,
     )
     .get(id, count, steadyNow())
-  if (row) await endIfDone(inside, row)
+  if (row) await endIfDone(tx, row)
 }
 
 /** SQL that notes how far a batch is, about once a minute. Values are those before the update. */
-function toMarks(inside: Database, parameter: string): string {
-  const now = toSharedNow(inside, `CAST(${parameter} AS BIGINT)`)
+function toMarks(tx: Database, parameter: string): string {
+  const now = toSharedNow(tx, `CAST(${parameter} AS BIGINT)`)
   const isDue = `mark_at IS NULL OR ${now} - mark_at >= ${MINUTE_MS}`
   const toMark = (column: string, value: string) =>
     `${column} = CASE WHEN ${isDue} THEN ${value} ELSE ${column} END`
@@ -36,17 +36,17 @@ export function toRowEnd(outcome: string): RowEnd {
 }
 
 /** In a transaction that holds the row of the batch: ends it if its last row has ended. */
-export async function endIfDone(inside: Database, row: Row): Promise<void> {
+export async function endIfDone(tx: Database, row: Row): Promise<void> {
   const batch = toBatch(row)
   const isOpen = batch.state === 'running' || batch.state === 'stopping'
   if (!isOpen || countOpenRows(batch) > 0) return
   const state = batch.state === 'stopping' ? 'cancelled' : 'completed'
-  await inside
+  await tx
     .prepare(
-      `UPDATE batches SET state = $2, ended_at = ${toSharedNow(inside, 'CAST($3 AS BIGINT)')} WHERE id = $1`,
+      `UPDATE batches SET state = $2, ended_at = ${toSharedNow(tx, 'CAST($3 AS BIGINT)')} WHERE id = $1`,
     )
     .run(batch.id, state, steadyNow())
-  await appendEvents(inside, [toEvent(batch, state)])
+  await appendEvents(tx, [toEvent(batch, state)])
 }
 
 const toEvent = (

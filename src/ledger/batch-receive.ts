@@ -31,20 +31,20 @@ const STALE_MS = 60_000
 
 export const toStale = (now: string) => `state = 'receiving' AND touched_at <= ${now} - ${STALE_MS}`
 
-export async function beginBatch(inside: Database, batch: NewBatch, now: number): Promise<BegunBatch> {
+export async function beginBatch(tx: Database, batch: NewBatch, now: number): Promise<BegunBatch> {
   const { id, keyId, lineage, mode, owner, idempotency = null, most } = batch
-  await inside.lock(`batches ${lineage}`)
-  const known = idempotency && (await findKnown(inside, lineage, idempotency, now))
+  await tx.lock(`batches ${lineage}`)
+  const known = idempotency && (await findKnown(tx, lineage, idempotency, now))
   if (known) return known
-  const open = await inside
+  const open = await tx
     .prepare(
       `SELECT COUNT(*) AS found FROM batches
-       WHERE lineage = $1 AND ended_at IS NULL AND NOT (${toStale(toSharedNow(inside, '$2'))})`,
+       WHERE lineage = $1 AND ended_at IS NULL AND NOT (${toStale(toSharedNow(tx, '$2'))})`,
     )
     .get(lineage, now)
   if (Number(open?.found) >= most) return { state: 'full' }
-  const at = toSharedNow(inside, 'CAST($7 AS BIGINT)')
-  await inside
+  const at = toSharedNow(tx, 'CAST($7 AS BIGINT)')
+  await tx
     .prepare(
       `INSERT INTO batches (id, key_id, lineage, mode, owner, idempotency, state, created_at, touched_at)
        VALUES ($1, $2, $3, $4, $5, $6, 'receiving', ${at}, ${at})`,
@@ -55,21 +55,21 @@ export async function beginBatch(inside: Database, batch: NewBatch, now: number)
 
 /** The batch under the same Idempotency-Key. One whose process died while it was received makes room. */
 async function findKnown(
-  inside: Database,
+  tx: Database,
   lineage: string,
   idempotency: Uint8Array,
   now: number,
 ): Promise<BegunBatch | undefined> {
-  const at = toSharedNow(inside, '$3')
-  const row = await inside
+  const at = toSharedNow(tx, '$3')
+  const row = await tx
     .prepare(
-      `SELECT ${BATCH_COLUMNS}, ${toPlanColumns(inside, at)}, fingerprint, CASE WHEN ${toStale(at)} THEN 1 ELSE 0 END AS is_stale
+      `SELECT ${BATCH_COLUMNS}, ${toPlanColumns(tx, at)}, fingerprint, CASE WHEN ${toStale(at)} THEN 1 ELSE 0 END AS is_stale
        FROM batches WHERE idempotency = $1 AND lineage = $2`,
     )
     .get(idempotency, lineage, now)
   if (!row) return undefined
   if (Number(row.is_stale) === 1) {
-    await inside.prepare(BREAK).run(String(row.id), null)
+    await tx.prepare(BREAK).run(String(row.id), null)
     return undefined
   }
   if (row.state === 'receiving') return { state: 'running' }
@@ -82,20 +82,20 @@ export const BREAK = `UPDATE batches SET state = 'broken', idempotency = NULL, e
 
 /** False when the batch is not received by this process any more. */
 export async function addBatchRows(
-  inside: Database,
+  tx: Database,
   { id, owner }: Pick<NewBatch, 'id' | 'owner'>,
   rows: readonly NewBatchRow[],
   now: number,
 ): Promise<boolean> {
-  const touched = await inside
+  const touched = await tx
     .prepare(
-      `UPDATE batches SET touched_at = ${toSharedNow(inside, 'CAST($3 AS BIGINT)')}
+      `UPDATE batches SET touched_at = ${toSharedNow(tx, 'CAST($3 AS BIGINT)')}
        WHERE id = $1 AND owner = $2 AND state = 'receiving'`,
     )
     .run(id, owner, now)
   if (touched === 0) return false
-  const unpack = toUnpack(inside)
-  await inside
+  const unpack = toUnpack(tx)
+  await tx
     .prepare(
       `INSERT INTO batch_rows (batch, line, reference, operation, subject, question, label, refusals)
        SELECT CAST($1 AS TEXT), ${unpack.number(0)}, ${[1, 2].map(unpack.text)}, ${[3, 4, 5].map(unpack.bytes)}, ${unpack.text(6)}
@@ -112,18 +112,18 @@ const toValues = ({ line, reference, operation, subject, question, label, refusa
 
 /** From now on its rows are verified. A batch without a good row ends at once. */
 export async function acceptBatch(
-  inside: Database,
+  tx: Database,
   { id, owner }: Pick<NewBatch, 'id' | 'owner'>,
   { rows, refused, fingerprint }: ReceivedBatch,
   now: number,
 ): Promise<void> {
-  const at = toSharedNow(inside, 'CAST($6 AS BIGINT)')
-  const row = await inside
+  const at = toSharedNow(tx, 'CAST($6 AS BIGINT)')
+  const row = await tx
     .prepare(
       `UPDATE batches SET state = 'running', total = $3, refused = $4, fingerprint = $5, accepted_at = ${at}
        WHERE id = $1 AND owner = $2 AND state = 'receiving' RETURNING ${BATCH_COLUMNS}`,
     )
     .get(id, owner, rows, refused, fingerprint, now)
   if (!row) throw new Error('a batch is accepted that is not received')
-  await endIfDone(inside, row)
+  await endIfDone(tx, row)
 }

@@ -17,8 +17,8 @@ const MINE = 'key_id = $1 AND operation = $2 AND name = $3 AND owner = $4'
 export const COMPLETE = `UPDATE idempotency SET sealed = $5, expires_at = $6, subject = COALESCE($7, subject) WHERE ${MINE}`
 
 /** Stores responses whose Idempotency-Key was claimed before. Returns the indexes of those whose claim was lost. */
-export async function complete(inside: Database, completions: readonly Completion[]): Promise<number[]> {
-  const store = inside.prepare(COMPLETE)
+export async function complete(tx: Database, completions: readonly Completion[]): Promise<number[]> {
+  const store = tx.prepare(COMPLETE)
   const late: number[] = []
   for (const [index, { claim, sealed, expiresAt, subject = null }] of completions.entries()) {
     const { keyId, operation, name, owner } = claim
@@ -28,11 +28,8 @@ export async function complete(inside: Database, completions: readonly Completio
 }
 
 /** Whether the claim is still held. In PostgreSQL it then stays held until the end of the transaction. */
-export async function holdsClaim(
-  inside: Database,
-  { keyId, operation, name, owner }: ClaimId,
-): Promise<boolean> {
-  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE' : ''
-  const held = inside.prepare(`SELECT 1 FROM idempotency WHERE ${MINE} AND sealed IS NULL ${lock}`)
+export async function holdsClaim(tx: Database, { keyId, operation, name, owner }: ClaimId): Promise<boolean> {
+  const lock = tx.dialect === 'postgres' ? 'FOR UPDATE' : ''
+  const held = tx.prepare(`SELECT 1 FROM idempotency WHERE ${MINE} AND sealed IS NULL ${lock}`)
   return (await held.get(keyId, operation, name, owner)) !== undefined
 }

@@ -41,10 +41,10 @@ export function createEventTable(database: Database): EventTable {
   const states = database.prepare('SELECT name, state FROM event_states ORDER BY name')
   const unlogged = database.prepare('SELECT id, type, data FROM unlogged_events ORDER BY id LIMIT $1')
   return {
-    append: (events) => database.transaction((inside) => appendEvents(inside, events)),
+    append: (events) => database.transaction((tx) => appendEvents(tx, events)),
     listStates: async () =>
       (await states.all()).map(({ name, state }) => ({ name: String(name), state: String(state) })),
-    change: (change, event) => database.transaction((inside) => changeInside(inside, change, event)),
+    change: (change, event) => database.transaction((tx) => changeInTx(tx, change, event)),
     listUnlogged: async () => (await unlogged.all(MOST_UNLOGGED)).map(toUnlogged),
     markLogged: async (id) =>
       (await database.prepare('DELETE FROM unlogged_events WHERE id = $1').run(id)) > 0,
@@ -61,12 +61,12 @@ const toUnlogged = ({ id, type, data }: Row): UnloggedEvent => ({
  * Appends events inside a transaction of another table. Events of one reference must not be appended by two transactions at the
  * same time: the caller holds the row that the reference names.
  */
-export async function appendEvents(inside: Database, events: readonly NewEvent[]): Promise<void> {
-  const append = inside.prepare(toAppend(inside))
+export async function appendEvents(tx: Database, events: readonly NewEvent[]): Promise<void> {
+  const append = tx.prepare(toAppend(tx))
   for (const event of events) {
     const { id, type, reference, keyId, at, data } = event
     await append.run(id, type, reference, toEventBody(event), keyId, at)
-    if (LOGGED_LATER.includes(type)) await inside.prepare(KEEP_FOR_LOG).run(id, type, JSON.stringify(data))
+    if (LOGGED_LATER.includes(type)) await tx.prepare(KEEP_FOR_LOG).run(id, type, JSON.stringify(data))
   }
 }
 
@@ -85,13 +85,13 @@ const toAppend = (database: Database) => `
     AND s.lineage IN ('', COALESCE((SELECT k.lineage FROM api_keys k WHERE k.id = CAST($5 AS TEXT)), CAST($5 AS TEXT)))
   ON CONFLICT (endpoint_id, event_id) DO NOTHING`
 
-async function changeInside(inside: Database, { name, from, to }: Change, event: NewEvent): Promise<boolean> {
-  await inside
+async function changeInTx(tx: Database, { name, from, to }: Change, event: NewEvent): Promise<boolean> {
+  await tx
     .prepare(`INSERT INTO event_states (name, state, at) VALUES ($1, '', $2) ON CONFLICT (name) DO NOTHING`)
     .run(name, event.at)
-  const changed = await inside
+  const changed = await tx
     .prepare('UPDATE event_states SET state = $3, at = $4 WHERE name = $1 AND state = $2')
     .run(name, from, to, event.at)
-  if (changed > 0) await appendEvents(inside, [event])
+  if (changed > 0) await appendEvents(tx, [event])
   return changed > 0
 }

@@ -54,12 +54,12 @@ export function createGuessTable(database: Database): GuessTable {
   const admitGuess = database.dialect === 'postgres' ? database.prepare(ADMIT_GUESS) : undefined
   return {
     admit: async (guess) => {
-      if (knownPeople) return database.transaction((inside) => admitInside(inside, knownPeople, guess))
+      if (knownPeople) return database.transaction((tx) => admitInTx(tx, knownPeople, guess))
       const { id, subject, keyId, at, since, mostByKey, mostByAll, day, most } = guess
       const row = await admitGuess?.get(subject, keyId, id, at, since, mostByKey, mostByAll, day, most)
       return row?.admitted as Admitted
     },
-    check: (guess) => database.transaction((inside) => check(inside, knownPeople, guess)),
+    check: (guess) => database.transaction((tx) => check(tx, knownPeople, guess)),
     withdraw: async (subject, id) => {
       await database.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
     },
@@ -81,17 +81,17 @@ export function createGuessTable(database: Database): GuessTable {
 }
 
 async function check(
-  inside: Database,
+  tx: Database,
   knownPeople: KnownPeople | undefined,
   guess: Omit<Guess, 'id' | 'at'>,
 ): Promise<Admitted> {
-  if (await isAtLimit(inside, guess)) return 'too_many_attempts'
-  if ((await countPeople(inside, guess)) < guess.most) return 'admitted'
-  return (await isKnown(inside, knownPeople, guess)) ? 'admitted' : 'quota_exceeded'
+  if (await isAtLimit(tx, guess)) return 'too_many_attempts'
+  if ((await countPeople(tx, guess)) < guess.most) return 'admitted'
+  return (await isKnown(tx, knownPeople, guess)) ? 'admitted' : 'quota_exceeded'
 }
 
 async function isKnown(
-  inside: Database,
+  tx: Database,
   knownPeople: KnownPeople | undefined,
   { keyId, day, subject }: Pick<Guess, 'keyId' | 'day' | 'subject'>,
 ): Promise<boolean> {
@@ -99,43 +99,41 @@ async function isKnown(
     knownPeople.refresh(day)
     return knownPeople.has(keyId, Buffer.from(subject).toString('hex'))
   }
-  const known = inside.prepare('SELECT 1 FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3')
+  const known = tx.prepare('SELECT 1 FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3')
   return (await known.get(keyId, day, subject)) !== undefined
 }
 
-async function countPeople(inside: Database, { keyId, day }: Pick<Guess, 'keyId' | 'day'>): Promise<number> {
-  const row = await inside
-    .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')
-    .get(keyId, day)
+async function countPeople(tx: Database, { keyId, day }: Pick<Guess, 'keyId' | 'day'>): Promise<number> {
+  const row = await tx.prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2').get(keyId, day)
   return Number(row?.subjects ?? 0)
 }
 
 /** In SQLite, which has one writer at a time: no lock is needed. */
-async function admitInside(inside: Database, knownPeople: KnownPeople, guess: Guess): Promise<Admitted> {
+async function admitInTx(tx: Database, knownPeople: KnownPeople, guess: Guess): Promise<Admitted> {
   const { id, subject, keyId, at } = guess
-  if (await isAtLimit(inside, guess)) return 'too_many_attempts'
-  if (!(await admitSubject(inside, knownPeople, guess))) return 'quota_exceeded'
-  await inside
+  if (await isAtLimit(tx, guess)) return 'too_many_attempts'
+  if (!(await admitSubject(tx, knownPeople, guess))) return 'quota_exceeded'
+  await tx
     .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)')
     .run(subject, keyId, at, id)
   return 'admitted'
 }
 
 async function isAtLimit(
-  inside: Database,
+  tx: Database,
   { subject, keyId, since, mostByKey, mostByAll }: Omit<Guess, 'id' | 'at'>,
 ): Promise<boolean> {
-  const row = await inside.prepare(COUNT).get(subject, keyId, since)
+  const row = await tx.prepare(COUNT).get(subject, keyId, since)
   return Number(row?.by_key ?? 0) >= mostByKey || Number(row?.by_all ?? 0) >= mostByAll
 }
 
 async function admitSubject(
-  inside: Database,
+  tx: Database,
   knownPeople: KnownPeople,
   { keyId, day, subject, most }: Guess,
 ): Promise<boolean> {
-  if (await isKnown(inside, knownPeople, { keyId, day, subject })) return true
-  if ((await countPeople(inside, { keyId, day })) >= most) return false
+  if (await isKnown(tx, knownPeople, { keyId, day, subject })) return true
+  if ((await countPeople(tx, { keyId, day })) >= most) return false
   knownPeople.add(keyId, new Set([Buffer.from(subject).toString('hex')]))
   return true
 }

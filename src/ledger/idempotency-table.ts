@@ -63,33 +63,33 @@ const toOwnerIsDead = (now: string) => `EXISTS (SELECT 1 FROM nodes
 
 export function createIdempotencyTable(database: Database): IdempotencyTable {
   return {
-    claim: (claim) => database.transaction((inside) => claimInside(inside, claim)),
-    release: (claim, failure) => database.transaction((inside) => releaseInside(inside, claim, failure)),
+    claim: (claim) => database.transaction((tx) => claimInTx(tx, claim)),
+    release: (claim, failure) => database.transaction((tx) => releaseInTx(tx, claim, failure)),
     forget: (now) => deleteSome(database, 'idempotency', toOver(toSharedNow(database, '$1')), now),
   }
 }
 
-async function claimInside(inside: Database, claim: Claim): Promise<ClaimResult> {
+async function claimInTx(tx: Database, claim: Claim): Promise<ClaimResult> {
   const { keyId, operation, name, fingerprint, subject, owner, now, leaseMs, expiresAt } = claim
-  await inside
+  await tx
     .prepare(
-      `DELETE FROM idempotency WHERE ${toOver(toSharedNow(inside, '$1'))} AND key_id = $2 AND operation = $3 AND name = $4`,
+      `DELETE FROM idempotency WHERE ${toOver(toSharedNow(tx, '$1'))} AND key_id = $2 AND operation = $3 AND name = $4`,
     )
     .run(now, keyId, operation, name)
-  const inserted = await inside
+  const inserted = await tx
     .prepare(
       `INSERT INTO idempotency (key_id, operation, name, fingerprint, subject, owner, lease_until, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, ${toSharedNow(inside, '$7')} + CAST($8 AS BIGINT), $9) ON CONFLICT (key_id, operation, name) DO NOTHING`,
+       VALUES ($1, $2, $3, $4, $5, $6, ${toSharedNow(tx, '$7')} + CAST($8 AS BIGINT), $9) ON CONFLICT (key_id, operation, name) DO NOTHING`,
     )
     .run(keyId, operation, name, fingerprint, subject, owner, now, leaseMs, expiresAt)
   if (inserted > 0) return { state: 'claimed', paidCalls: 0, lastFailure: null }
-  const row = await inside
+  const row = await tx
     .prepare(`SELECT fingerprint, sealed, owner FROM idempotency WHERE ${SAME}`)
     .get(keyId, operation, name)
   if (!row) return { state: 'running' }
   if (!Buffer.from(row.fingerprint as Uint8Array).equals(fingerprint)) return { state: 'reused' }
   if (row.sealed !== null) return { state: 'done', sealed: row.sealed as Uint8Array }
-  return (await takeOver(inside, claim)) ?? { state: 'running', owner: String(row.owner) }
+  return (await takeOver(tx, claim)) ?? { state: 'running', owner: String(row.owner) }
 }
 
 /**
@@ -98,14 +98,14 @@ async function claimInside(inside: Database, claim: Claim): Promise<ClaimResult>
  * Undefined while it is still running.
  */
 async function takeOver(
-  inside: Database,
+  tx: Database,
   { keyId, operation, name, subject, owner, leaseMs, now: processNow }: Claim,
 ): Promise<ClaimResult | undefined> {
-  const now = toSharedNow(inside, '$5')
+  const now = toSharedNow(tx, '$5')
   const end = `${now} + CAST($6 AS BIGINT)`
   // Workers on SQLite send few heartbeats: the lease ends first.
-  const isDead = inside.dialect === 'postgres' ? `OR ${toOwnerIsDead(now)}` : ''
-  const taken: Row | undefined = await inside
+  const isDead = tx.dialect === 'postgres' ? `OR ${toOwnerIsDead(now)}` : ''
+  const taken: Row | undefined = await tx
     .prepare(
       `UPDATE idempotency SET owner = $4, lease_until = ${end}, subject = $7
        WHERE ${SAME} AND sealed IS NULL
@@ -122,16 +122,16 @@ async function takeOver(
   )
 }
 
-async function releaseInside(
-  inside: Database,
+async function releaseInTx(
+  tx: Database,
   { keyId, operation, name, owner }: ClaimId,
   failure: string | null,
 ): Promise<void> {
-  const removed = await inside
+  const removed = await tx
     .prepare(`DELETE FROM idempotency WHERE ${MINE} AND paid_calls = 0`)
     .run(keyId, operation, name, owner)
   if (removed > 0) return
-  await inside
+  await tx
     .prepare(
       `UPDATE idempotency SET lease_until = 0, last_failure = COALESCE($5, last_failure) WHERE ${MINE}`,
     )

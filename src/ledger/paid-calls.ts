@@ -20,13 +20,10 @@ export const NO_PAID_CALLS_LEFT = 1_000_000
 const MINE = 'key_id = $1 AND operation = $2 AND name = $3 AND owner = $4'
 
 /** Counts a call. False when the budget is used up or another request has taken the claim. */
-export async function countPaidCall(
-  inside: Database,
-  { payer, most, expiresAt }: PaidCall,
-): Promise<boolean> {
-  if ('lease' in payer) return countForQueued(inside, payer, most)
+export async function countPaidCall(tx: Database, { payer, most, expiresAt }: PaidCall): Promise<boolean> {
+  if ('lease' in payer) return countForQueued(tx, payer, most)
   const { keyId, operation, name, owner } = payer
-  const changed = await inside
+  const changed = await tx
     .prepare(
       `UPDATE idempotency SET paid_calls = paid_calls + 1,
          expires_at = CASE WHEN expires_at < $6 THEN $6 ELSE expires_at END
@@ -36,8 +33,8 @@ export async function countPaidCall(
   return changed > 0
 }
 
-async function countForQueued(inside: Database, { reference, lease }: Lease, most: number): Promise<boolean> {
-  const changed = await inside
+async function countForQueued(tx: Database, { reference, lease }: Lease, most: number): Promise<boolean> {
+  const changed = await tx
     .prepare(
       `UPDATE queued_verifications SET paid_calls = paid_calls + 1
        WHERE reference = $1 AND lease = $2 AND due_at IS NOT NULL AND paid_calls < $3`,
@@ -47,10 +44,10 @@ async function countForQueued(inside: Database, { reference, lease }: Lease, mos
 }
 
 /** Uncounts a call that was not billed. A claim that was taken over keeps its count: too high is safe, too low is not. */
-export async function refundPaidCall(inside: Database, payer: Payer): Promise<void> {
+export async function refundPaidCall(tx: Database, payer: Payer): Promise<void> {
   if ('lease' in payer) {
     // The lease may have ended with the attempt. The id of the refund is used once, and the count belongs to this verification.
-    await inside
+    await tx
       .prepare(
         'UPDATE queued_verifications SET paid_calls = paid_calls - 1 WHERE reference = $1 AND paid_calls > 0',
       )
@@ -58,7 +55,7 @@ export async function refundPaidCall(inside: Database, payer: Payer): Promise<vo
     return
   }
   const { keyId, operation, name, owner } = payer
-  await inside
+  await tx
     .prepare(`UPDATE idempotency SET paid_calls = paid_calls - 1 WHERE ${MINE} AND paid_calls > 0`)
     .run(keyId, operation, name, owner)
 }

@@ -17,23 +17,23 @@ import { addToCounts, countLane, lockCounts, toCountName } from './queue-counts.
 import type { Lane, NewQueued } from './queue-rows.ts'
 import {
   type Ending,
-  finishInside,
+  finishInTx,
   type Held,
-  insertInside,
+  insertInTx,
   lockRows,
   type QueueRow,
-  retryInside,
+  retryInTx,
 } from './queue-writes.ts'
 
 /** Adds all rows in a transaction, or none. */
-export async function enqueueInside(
-  inside: Database,
+export async function enqueueInTx(
+  tx: Database,
   rows: readonly NewQueued[],
   limits: QueueLimits,
   now: number,
 ): Promise<'queued' | 'full'> {
   const changes = rows.map((row, index) => [index, { kind: 'enqueue', row, limits }] as const)
-  const { refused, write } = await planQueueChanges(inside, { now, changes })
+  const { refused, write } = await planQueueChanges(tx, { now, changes })
   if (refused.length > 0) return 'full'
   await write()
   return 'queued'
@@ -45,13 +45,13 @@ type Plan = { readonly refused: Refused<QueueRefusal>; readonly write: () => Pro
  * Decides on all changes in their order, as if they came one by one. They are made by `write`, in the same transaction, if none
  * is refused.
  */
-export async function planQueueChanges(inside: Database, { now, changes }: QueueBatch): Promise<Plan> {
+export async function planQueueChanges(tx: Database, { now, changes }: QueueBatch): Promise<Plan> {
   const all = changes.map(([, change]) => change)
-  const rows = await lockRows(inside, all.filter(isHeld), now)
+  const rows = await lockRows(tx, all.filter(isHeld), now)
   const added = all.flatMap((change) => (change.kind === 'enqueue' ? [change.row] : []))
-  const counts = await lockCounts(inside, [...added, ...rows.values()])
-  const room = await countRoom(inside, added, counts)
-  const batches = await lockBatches(inside, all.filter(isOfBatch), rows.values())
+  const counts = await lockCounts(tx, [...added, ...rows.values()])
+  const room = await countRoom(tx, added, counts)
+  const batches = await lockBatches(tx, all.filter(isOfBatch), rows.values())
   const refused: [number, QueueRefusal][] = []
   const held: Held[] = []
   for (const [position, change] of changes) {
@@ -59,14 +59,14 @@ export async function planQueueChanges(inside: Database, { now, changes }: Queue
       ? hold(rows, held, change)
       : isOfBatch(change)
         ? changeBatch(batches, change)
-        : await admit(inside, room, change)
+        : await admit(tx, room, change)
     if (refusal) refused.push([position, refusal])
     else if (isHeld(change) && change.kind !== 'retry') room.add(held.at(-1)?.row, -1)
   }
   const enqueued = all.filter((change) => change.kind === 'enqueue')
   const write = async () => {
-    await writeAll(inside, enqueued, held, now)
-    for (const change of all.filter(isOfBatch)) await writeBatchChange(inside, change, now)
+    await writeAll(tx, enqueued, held, now)
+    for (const change of all.filter(isOfBatch)) await writeBatchChange(tx, change, now)
   }
   return { refused, write }
 }
@@ -106,14 +106,10 @@ function hold(rows: Map<string, QueueRow>, held: Held[], change: Held['change'])
 type Room = Awaited<ReturnType<typeof countRoom>>
 
 /** The pending verifications by key and in all, with those that the changes before in the same commit add and end. */
-async function countRoom(
-  inside: Database,
-  added: readonly NewQueued[],
-  counted: ReadonlyMap<string, number>,
-) {
+async function countRoom(tx: Database, added: readonly NewQueued[], counted: ReadonlyMap<string, number>) {
   const counts = new Map(counted)
   const lanes = new Map<Lane, number>()
-  for (const { lane } of added) if (!lanes.has(lane)) lanes.set(lane, await countLane(inside, lane))
+  for (const { lane } of added) if (!lanes.has(lane)) lanes.set(lane, await countLane(tx, lane))
   return {
     read: (row: NewQueued) => ({
       ofKey: counts.get(toCountName(row)) ?? 0,
@@ -129,19 +125,19 @@ async function countRoom(
 }
 
 async function admit(
-  inside: Database,
+  tx: Database,
   room: Room,
   { row, limits, completion }: Enqueue,
 ): Promise<QueueRefusal | undefined> {
   const { ofKey, ofLane } = room.read(row)
   if (ofKey >= limits.perKey || ofLane >= limits.all) return 'queue_full'
-  if (completion && !(await holdsClaim(inside, completion.claim))) return 'lease_lost'
+  if (completion && !(await holdsClaim(tx, completion.claim))) return 'lease_lost'
   room.add(row, 1)
   return undefined
 }
 
 async function writeAll(
-  inside: Database,
+  tx: Database,
   enqueued: readonly Enqueue[],
   held: readonly Held[],
   now: number,
@@ -149,12 +145,12 @@ async function writeAll(
   const rows = enqueued.map(({ row }) => row)
   // Of one verification, an end can follow the end of an attempt, and nothing follows its end.
   const [retried, ended] = [held.filter(isRetry), held.filter((each) => !isRetry(each))]
-  if (rows.length > 0) await insertInside(inside, rows, now)
-  if (retried.length > 0) await retryInside(inside, retried, now)
-  if (ended.length > 0) await finishInside(inside, ended.map(toEnding), now)
-  await addToCounts(inside, rows, 1)
+  if (rows.length > 0) await insertInTx(tx, rows, now)
+  if (retried.length > 0) await retryInTx(tx, retried, now)
+  if (ended.length > 0) await finishInTx(tx, ended.map(toEnding), now)
+  await addToCounts(tx, rows, 1)
   await complete(
-    inside,
+    tx,
     enqueued.flatMap(({ completion }) => completion ?? []),
   )
 }

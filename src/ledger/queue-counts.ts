@@ -10,21 +10,21 @@ export const toCountName = ({ lineage, lane }: Counted) => `${lineage} ${lane}`
 
 /** By `toCountName`. In PostgreSQL the counts stay locked until the end of the transaction, so they are taken in one order. */
 export async function lockCounts(
-  inside: Database,
+  tx: Database,
   counted: readonly Counted[],
 ): Promise<ReadonlyMap<string, number>> {
   if (counted.length === 0) return new Map()
-  const { rows, text } = toUnpack(inside)
+  const { rows, text } = toUnpack(tx)
   const names = new Map(counted.map((each) => [toCountName(each), each]))
   const packed = packValues([...names.keys()].sort().map((name) => toPair(names.get(name) as Counted)))
-  await inside
+  await tx
     .prepare(
       `INSERT INTO queue_counts (lineage, lane, pending) SELECT ${text(0)}, ${text(1)}, 0 FROM ${rows('$1')}
        WHERE true ON CONFLICT (lineage, lane) DO NOTHING`,
     )
     .run(packed)
-  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE OF counts' : ''
-  const found = await inside
+  const lock = tx.dialect === 'postgres' ? 'FOR UPDATE OF counts' : ''
+  const found = await tx
     .prepare(
       `SELECT counts.lineage, counts.lane, counts.pending FROM ${rows('$1')} JOIN queue_counts AS counts
          ON counts.lineage = ${text(0)} AND counts.lane = ${text(1)} ORDER BY 1, 2 ${lock}`,
@@ -41,27 +41,23 @@ export async function lockCounts(
 const toPair = ({ lineage, lane }: Counted) => [lineage, lane]
 
 /** All pending verifications of a lane. There is one row for each key, so this is quick however long the queue is. */
-export async function countLane(inside: Database, lane: Lane): Promise<number> {
-  const row = await inside
+export async function countLane(tx: Database, lane: Lane): Promise<number> {
+  const row = await tx
     .prepare('SELECT COALESCE(SUM(pending), 0) AS pending FROM queue_counts WHERE lane = $1')
     .get(lane)
   return Number(row?.pending)
 }
 
 /** Each row counts once for its key. */
-export async function addToCounts(
-  inside: Database,
-  counted: readonly Counted[],
-  change: 1 | -1,
-): Promise<void> {
+export async function addToCounts(tx: Database, counted: readonly Counted[], change: 1 | -1): Promise<void> {
   const changes = new Map<string, readonly [string, string, number]>()
   for (const each of counted) {
     const before = changes.get(toCountName(each))?.[2] ?? 0
     changes.set(toCountName(each), [each.lineage, each.lane, before + change])
   }
   if (changes.size === 0) return
-  const { rows, text, number } = toUnpack(inside)
-  await inside
+  const { rows, text, number } = toUnpack(tx)
+  await tx
     .prepare(
       `UPDATE queue_counts AS counts SET pending = counts.pending + ${number(2)} FROM ${rows('$1')}
        WHERE counts.lineage = ${text(0)} AND counts.lane = ${text(1)}`,

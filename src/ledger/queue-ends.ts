@@ -13,13 +13,13 @@ export type QueueEnd = {
 }
 
 /** Every end of a verification passes here, in the transaction in which it ends. The counts are locked before. */
-export async function recordEnds(inside: Database, ends: readonly QueueEnd[]): Promise<void> {
-  await addToCounts(inside, ends, -1)
+export async function recordEnds(tx: Database, ends: readonly QueueEnd[]): Promise<void> {
+  await addToCounts(tx, ends, -1)
   const rows = ends.flatMap(({ batch, outcome }) =>
     batch === null ? [] : [{ batch, end: toRowEnd(outcome) }],
   )
   const groups = Map.groupBy(rows, ({ batch, end }) => `${batch} ${end}`)
   // In one order, so that two transactions do not wait for each other.
   for (const [, group] of [...groups].sort())
-    if (group[0]) await endBatchRows(inside, group[0].batch, group[0].end, group.length)
+    if (group[0]) await endBatchRows(tx, group[0].batch, group[0].end, group.length)
 }

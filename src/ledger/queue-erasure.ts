@@ -27,27 +27,27 @@ export async function countQueued(database: Database, subject: Uint8Array): Prom
 
 /** Erases questions and answers about a person. An attempt that runs loses its lease, so its answer is not stored. */
 export async function eraseQueued(
-  inside: Database,
+  tx: Database,
   subject: Uint8Array,
 ): Promise<{ readonly queued: number; readonly ended: readonly EndedQueued[] }> {
-  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE' : ''
-  const pending = await inside
+  const lock = tx.dialect === 'postgres' ? 'FOR UPDATE' : ''
+  const pending = await tx
     .prepare(
       `SELECT reference, key_id, lineage, mode, operation, lane, batch FROM queued_verifications
        WHERE ${PENDING} ORDER BY reference ${lock}`,
     )
     .all(subject)
   const ends = pending.map((row) => ({ ...row, outcome: 'erased' }) as unknown as QueueEnd)
-  await lockCounts(inside, ends)
-  const { rows, text } = toUnpack(inside)
-  await inside
+  await lockCounts(tx, ends)
+  const { rows, text } = toUnpack(tx)
+  await tx
     .prepare(
       `UPDATE queued_verifications AS queued SET state = 'gone', outcome = 'erased', question = NULL, due_at = NULL, lease = NULL
        FROM ${rows('$1')} WHERE queued.reference = ${text(0)}`,
     )
     .run(packValues(pending.map(({ reference }) => [String(reference)])))
-  await recordEnds(inside, ends)
-  const answered = await eraseAnswered(inside, subject)
+  await recordEnds(tx, ends)
+  const answered = await eraseAnswered(tx, subject)
   const ended = pending.map((row) => ({
     reference: String(row.reference),
     keyId: String(row.key_id),
@@ -58,7 +58,5 @@ export async function eraseQueued(
 }
 
 /** Returns how many answers there were. */
-export const eraseAnswered = (inside: Database, subject: Uint8Array): Promise<number> =>
-  inside
-    .prepare(`UPDATE queued_verifications SET state = 'gone', answer = NULL WHERE ${ANSWERED}`)
-    .run(subject)
+export const eraseAnswered = (tx: Database, subject: Uint8Array): Promise<number> =>
+  tx.prepare(`UPDATE queued_verifications SET state = 'gone', answer = NULL WHERE ${ANSWERED}`).run(subject)

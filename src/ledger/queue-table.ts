@@ -2,7 +2,7 @@ import { DAY_MS } from '../contract/time.ts'
 import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
 import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
-import { enqueueInside } from './plan-queue-changes.ts'
+import { enqueueInTx } from './plan-queue-changes.ts'
 import type { QueueLimits } from './queue-change.ts'
 import type { QueueCount } from './queue-counts.ts'
 import { createFindLate, createListHeads, type ListHeads } from './queue-heads.ts'
@@ -106,8 +106,7 @@ export function createQueueTable(database: Database): QueueTable {
      ON queued.reference = ${text(0)} WHERE queued.due_at IS NULL`,
   )
   return {
-    enqueue: (queued, limits, at) =>
-      database.transaction((inside) => enqueueInside(inside, queued, limits, at)),
+    enqueue: (queued, limits, at) => database.transaction((tx) => enqueueInTx(tx, queued, limits, at)),
     claim: async ({ lease, leaseMs, lane, mode, operation, keys, each }, at) => {
       const packed = packValues(keys.map((key) => [key]))
       return (await claimDue.all(at, lease, leaseMs, lane, mode, operation, packed, each)).map(toClaimed)

@@ -27,18 +27,18 @@ export type Held = { readonly change: Finish | Retry | Cancel; readonly row: Que
 
 /** By reference. In PostgreSQL the rows stay locked until the end of the transaction. */
 export async function lockRows(
-  inside: Database,
+  tx: Database,
   changes: readonly (Finish | Retry | Cancel)[],
   now: number,
 ): Promise<Map<string, QueueRow>> {
   if (changes.length === 0) return new Map()
-  const { rows, text } = toUnpack(inside)
-  const lock = inside.dialect === 'postgres' ? 'FOR UPDATE OF queued' : ''
-  const found = await inside
+  const { rows, text } = toUnpack(tx)
+  const lock = tx.dialect === 'postgres' ? 'FOR UPDATE OF queued' : ''
+  const found = await tx
     .prepare(
       `SELECT queued.reference, queued.lineage, queued.lane, queued.operation, queued.batch, queued.idempotency,
          queued.paid_calls, queued.lease, CASE WHEN queued.due_at IS NULL THEN 0 ELSE 1 END AS is_open,
-         CASE WHEN queued.lease IS NULL OR queued.due_at <= ${toSharedNow(inside, '$2')} THEN 1 ELSE 0 END AS is_free
+         CASE WHEN queued.lease IS NULL OR queued.due_at <= ${toSharedNow(tx, '$2')} THEN 1 ELSE 0 END AS is_free
        FROM ${rows('$1')} JOIN queued_verifications AS queued ON queued.reference = ${text(0)}
        ORDER BY queued.reference ${lock}`,
     )
@@ -51,14 +51,10 @@ export async function lockRows(
   )
 }
 
-export async function insertInside(
-  inside: Database,
-  queued: readonly NewQueued[],
-  now: number,
-): Promise<void> {
-  const { rows, text, number, bytes } = toUnpack(inside)
-  const clock = toSharedNow(inside, '$2')
-  await inside
+export async function insertInTx(tx: Database, queued: readonly NewQueued[], now: number): Promise<void> {
+  const { rows, text, number, bytes } = toUnpack(tx)
+  const clock = toSharedNow(tx, '$2')
+  await tx
     .prepare(
       `INSERT INTO queued_verifications (reference, key_id, lineage, mode, operation, lane, batch, paid_calls, subject,
          idempotency, question, state, accepted_at, due_at, expires_at)
@@ -84,15 +80,15 @@ function requireAll(changed: number, wanted: readonly unknown[]): void {
 }
 
 /** The next attempt is due after the delay. */
-export async function retryInside(
-  inside: Database,
+export async function retryInTx(
+  tx: Database,
   retries: readonly (Held & { readonly change: Retry })[],
   now: number,
 ): Promise<void> {
-  const { rows, text, number } = toUnpack(inside)
-  const changed = await inside
+  const { rows, text, number } = toUnpack(tx)
+  const changed = await tx
     .prepare(
-      `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${toSharedNow(inside, '$2')} + ${number(1)},
+      `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${toSharedNow(tx, '$2')} + ${number(1)},
          attempts = queued.attempts + ${number(2)}
        FROM ${rows('$1')} WHERE ${toIsHeld(text(0), text(3))}`,
     )
@@ -111,24 +107,24 @@ export async function retryInside(
 export type Ending = { readonly finish: Finish; readonly row: QueueRow }
 
 /** The questions are erased. */
-export async function finishInside(inside: Database, endings: readonly Ending[], now: number): Promise<void> {
-  const { rows, text, number, bytes } = toUnpack(inside)
-  const changed = await inside
+export async function finishInTx(tx: Database, endings: readonly Ending[], now: number): Promise<void> {
+  const { rows, text, number, bytes } = toUnpack(tx)
+  const changed = await tx
     .prepare(
       `UPDATE queued_verifications AS queued SET state = ${text(1)}, outcome = ${text(2)}, answer = ${bytes(3)},
-         expires_at = ${toSharedNow(inside, '$2')} + ${number(4)}, question = NULL, due_at = NULL, lease = NULL,
+         expires_at = ${toSharedNow(tx, '$2')} + ${number(4)}, question = NULL, due_at = NULL, lease = NULL,
          subject = COALESCE(${bytes(5)}, queued.subject)
        FROM ${rows('$1')} WHERE ${toIsHeld(text(0), text(6))}`,
     )
     .run(packValues(endings.map(toFinishValues)), now)
   requireAll(changed, endings)
-  for (const { row, finish } of endings) if (row.idempotency) await replaceStored(inside, row, finish, now)
+  for (const { row, finish } of endings) if (row.idempotency) await replaceStored(tx, row, finish, now)
   await recordEnds(
-    inside,
+    tx,
     endings.map(({ row, finish: { outcome } }) => ({ ...row, outcome })),
   )
   await appendEvents(
-    inside,
+    tx,
     endings.flatMap(({ finish: { event } }) => event ?? []),
   )
 }
@@ -142,12 +138,12 @@ const toFinishValues = ({ finish, row }: Ending) => {
 const STORED = 'key_id = $1 AND operation = $2 AND name = $3 AND sealed IS NOT NULL'
 
 /** The answer takes the place of the response "pending". */
-async function replaceStored(inside: Database, row: QueueRow, finish: Finish, now: number): Promise<void> {
+async function replaceStored(tx: Database, row: QueueRow, finish: Finish, now: number): Promise<void> {
   const { lineage, operation, idempotency } = row
   const { stored, subject } = finish
-  if (!stored) return freeKey(inside, row, now)
-  const until = `${toSharedNow(inside, '$5')} + ${STORED_MS}`
-  await inside
+  if (!stored) return freeKey(tx, row, now)
+  const until = `${toSharedNow(tx, '$5')} + ${STORED_MS}`
+  await tx
     .prepare(
       `UPDATE idempotency SET sealed = $4, expires_at = ${until}, subject = COALESCE($6, subject) WHERE ${STORED}`,
     )
@@ -156,17 +152,17 @@ async function replaceStored(inside: Database, row: QueueRow, finish: Finish, no
 
 /** The Idempotency-Key can be used again. After a paid call its row stays, with the count. */
 async function freeKey(
-  inside: Database,
+  tx: Database,
   { lineage, operation, idempotency, paid_calls }: QueueRow,
   now: number,
 ): Promise<void> {
   const paidCalls = Number(paid_calls)
   if (paidCalls === 0) {
-    await inside.prepare(`DELETE FROM idempotency WHERE ${STORED}`).run(lineage, operation, idempotency)
+    await tx.prepare(`DELETE FROM idempotency WHERE ${STORED}`).run(lineage, operation, idempotency)
     return
   }
-  const until = `${toSharedNow(inside, '$5')} + ${STORED_MS}`
-  await inside
+  const until = `${toSharedNow(tx, '$5')} + ${STORED_MS}`
+  await tx
     .prepare(
       `UPDATE idempotency SET sealed = NULL, lease_until = 0, paid_calls = $4, expires_at = ${until} WHERE ${STORED}`,
     )

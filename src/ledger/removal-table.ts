@@ -28,12 +28,12 @@ export function createRemovalTable(database: Database): RemovalTable {
 }
 
 /** In the transaction that removes it. */
-export async function noteRemoval(inside: Database, kind: Removal['kind'], id: string): Promise<void> {
+export async function noteRemoval(tx: Database, kind: Removal['kind'], id: string): Promise<void> {
   const from =
     kind === 'account'
       ? 'name AS id, created_at FROM accounts WHERE name'
       : 'id, created_at FROM webhook_endpoints WHERE id'
-  await inside
+  await tx
     .prepare(
       `INSERT INTO removed_access (kind, id, created_at, removed_at)
        SELECT CAST($1 AS TEXT), removed.id, removed.created_at, CAST($3 AS BIGINT) FROM (SELECT ${from} = $2) AS removed

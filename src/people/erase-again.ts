@@ -4,7 +4,7 @@ import { KINDS } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Database } from '../database/database.ts'
 import { isAnything, toErasedEnd, toErasureDetail } from './erase-person.ts'
-import { type EarlierErasure, type ErasedAgain, eraseAgainInside } from './erase-rows.ts'
+import { type EarlierErasure, type ErasedAgain, eraseAgainInTx } from './erase-rows.ts'
 import { type ErasureTable, listUnnamed } from './erasure-table.ts'
 import { type ErasuresFile, parseErasures } from './erasures-file.ts'
 import { countMissing } from './keep-erasures-file.ts'
@@ -13,14 +13,14 @@ import { findUnnamed } from './unnamed-answers.ts'
 
 /** Erases the people of these files again, inside the transaction of a restore. */
 export async function eraseAgainIn(
-  inside: Database,
+  tx: Database,
   keyring: Keyring,
   files: readonly ErasuresFile[],
 ): Promise<Restored> {
-  const list: ErasureTable['listUnnamed'] = (operation, from) => listUnnamed(inside, operation, from)
+  const list: ErasureTable['listUnnamed'] = (operation, from) => listUnnamed(tx, operation, from)
   const erasures = await toEarlierErasures(list, keyring, parseAll(files, keyring))
-  const { missing } = await countMissing(createTombstoneTable(inside), keyring, files)
-  return { erasedAgain: await eraseAgainInside(inside, erasures, steadyNow()), missing }
+  const { missing } = await countMissing(createTombstoneTable(tx), keyring, files)
+  return { erasedAgain: await eraseAgainInTx(tx, erasures, steadyNow()), missing }
 }
 
 type Restored = {

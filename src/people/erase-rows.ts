@@ -41,15 +41,15 @@ const NAMED = `${ABOUT} AND sealed IS NOT NULL`
 const REMOVE = `UPDATE idempotency SET sealed = NULL, owner = '', lease_until = 0, paid_calls = ${NO_PAID_CALLS_LEFT}`
 
 /** In the transaction of a restore, or in one of its own. */
-export async function eraseAgainInside(
-  inside: Database,
+export async function eraseAgainInTx(
+  tx: Database,
   erasures: readonly EarlierErasure[],
   now: number,
 ): Promise<ErasedAgain[]> {
   const done: ErasedAgain[] = []
   for (const erasure of erasures)
-    if (await insertEarlierTombstone(inside, erasure))
-      done.push({ ...(await eraseInside(inside, erasure, now)), erasure })
+    if (await insertEarlierTombstone(tx, erasure))
+      done.push({ ...(await eraseInTx(tx, erasure, now)), erasure })
   return done
 }
 
@@ -69,54 +69,54 @@ export async function countAll(database: Database, subject: ErasureSubject): Pro
   }
 }
 
-export async function eraseInside(
-  inside: Database,
+export async function eraseInTx(
+  tx: Database,
   subject: Omit<ErasureSubject, 'id' | 'kind'>,
   now: number,
 ): Promise<ErasedRows> {
   // First, as in append-audit.ts: another order of the locks would be a deadlock.
-  await lockBatchRows(inside)
-  const { queued, ended } = await eraseQueued(inside, subject.subject)
-  const rows = await eraseBatchRows(inside, subject.subject)
-  await inside.lock(REGISTRY_LOCK)
+  await lockBatchRows(tx)
+  const { queued, ended } = await eraseQueued(tx, subject.subject)
+  const rows = await eraseBatchRows(tx, subject.subject)
+  await tx.lock(REGISTRY_LOCK)
   // A response about this person is stored either before this, and deleted below, or after it, and then refused.
-  await inside.lock(toPersonLock(subject.subject))
-  const remove = (sql: string, value: Uint8Array) => inside.prepare(sql).run(value)
+  await tx.lock(toPersonLock(subject.subject))
+  const remove = (sql: string, value: Uint8Array) => tx.prepare(sql).run(value)
   const pictures = await remove('DELETE FROM media WHERE subject = $1', subject.record)
   const records = await remove('DELETE FROM registry WHERE subject = $1', subject.record)
-  let keptAnswers = await eraseKept(inside, subject.subject)
+  let keptAnswers = await eraseKept(tx, subject.subject)
   for (const { operation, keyId, name } of subject.unnamed)
-    keptAnswers += await inside
+    keptAnswers += await tx
       .prepare(`${REMOVE} WHERE key_id = $1 AND operation = $2 AND name = $3 AND subject IS NULL`)
       .run(keyId, operation, name)
   return {
     records,
     pictures,
     keptAnswers,
-    reusedResults: await eraseReused(inside, subject.reusedResult, now),
+    reusedResults: await eraseReused(tx, subject.reusedResult, now),
     queued: queued + rows.length,
     ended: [...ended, ...rows],
   }
 }
 
 /** First voids the claims of running requests: from then on, no response can be stored in these rows. */
-export async function eraseKept(inside: Database, subject: Uint8Array): Promise<number> {
-  await inside.prepare(`UPDATE idempotency SET owner = '', lease_until = 0 WHERE ${ABOUT}`).run(subject)
-  return inside.prepare(`${REMOVE} WHERE ${NAMED}`).run(subject)
+export async function eraseKept(tx: Database, subject: Uint8Array): Promise<number> {
+  await tx.prepare(`UPDATE idempotency SET owner = '', lease_until = 0 WHERE ${ABOUT}`).run(subject)
+  return tx.prepare(`${REMOVE} WHERE ${NAMED}`).run(subject)
 }
 
-export async function eraseLate(inside: Database, subject: Uint8Array): Promise<number> {
-  if (!(await wasJustErased(inside, subject))) return 0
-  const queued = await eraseAnswered(inside, subject)
-  return queued + (await inside.prepare(`${REMOVE} WHERE ${NAMED}`).run(subject))
+export async function eraseLate(tx: Database, subject: Uint8Array): Promise<number> {
+  if (!(await wasJustErased(tx, subject))) return 0
+  const queued = await eraseAnswered(tx, subject)
+  return queued + (await tx.prepare(`${REMOVE} WHERE ${NAMED}`).run(subject))
 }
 
 /** An empty row stays for a minute: see `keep` in reuse-table.ts. */
-async function eraseReused(inside: Database, subject: Uint8Array, now: number): Promise<number> {
-  const removed = await inside
+async function eraseReused(tx: Database, subject: Uint8Array, now: number): Promise<number> {
+  const removed = await tx
     .prepare('DELETE FROM reused_results WHERE subject = $1 AND length(sealed) > 0')
     .run(subject)
-  await inside
+  await tx
     .prepare(
       `INSERT INTO reused_results (subject, sealed, expires_at) VALUES ($1, $2, $3)
        ON CONFLICT (subject) DO UPDATE SET sealed = excluded.sealed, expires_at = excluded.expires_at`,

@@ -6,8 +6,8 @@ import {
   type ErasedAgain,
   type ErasedRows,
   type ErasureSubject,
-  eraseAgainInside,
-  eraseInside,
+  eraseAgainInTx,
+  eraseInTx,
   eraseKept,
   eraseLate,
   type UnnamedAnswer,
@@ -50,14 +50,14 @@ export function createErasureTable(database: Database): ErasureTable {
     ...createTombstoneTable(database),
     count: (subject) => countAll(database, subject),
     erase: (subject, now) =>
-      database.transaction(async (inside) => {
-        const erased = await eraseInside(inside, subject, now)
-        return { ...erased, erasedAt: await insertTombstone(inside, subject) }
+      database.transaction(async (tx) => {
+        const erased = await eraseInTx(tx, subject, now)
+        return { ...erased, erasedAt: await insertTombstone(tx, subject) }
       }),
     eraseAgain: (erasures, now) =>
-      database.transaction((inside) => eraseAgainInside(inside, erasures, now), { patient: true }),
-    eraseKept: (subject) => database.transaction((inside) => eraseKept(inside, subject)),
-    eraseLate: (subject) => database.transaction((inside) => eraseLate(inside, subject)),
+      database.transaction((tx) => eraseAgainInTx(tx, erasures, now), { patient: true }),
+    eraseKept: (subject) => database.transaction((tx) => eraseKept(tx, subject)),
+    eraseLate: (subject) => database.transaction((tx) => eraseLate(tx, subject)),
     listUnnamed: (operation, from) => listUnnamed(database, operation, from),
   }
 }

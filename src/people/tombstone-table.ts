@@ -59,12 +59,12 @@ const toTombstone = (row: Row): Tombstone => ({
 
 /** Returns the time of the erasure. */
 export async function insertTombstone(
-  inside: Database,
+  tx: Database,
   { id, kind, record, reusedResult, subject }: Omit<Tombstone, 'erasedAt'>,
 ): Promise<number> {
-  const row = await inside
+  const row = await tx
     .prepare(
-      `INSERT INTO erasures (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, ${toSharedNow(inside, 'CAST($6 AS BIGINT)')})
+      `INSERT INTO erasures (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, ${toSharedNow(tx, 'CAST($6 AS BIGINT)')})
        RETURNING erased_at`,
     )
     .get(id, kind, record, reusedResult, subject, steadyNow())
@@ -72,19 +72,19 @@ export async function insertTombstone(
 }
 
 /** Of an erasure that took place before, perhaps in another copy of the database. False if it is known here. */
-export async function insertEarlierTombstone(inside: Database, tombstone: Tombstone): Promise<boolean> {
+export async function insertEarlierTombstone(tx: Database, tombstone: Tombstone): Promise<boolean> {
   const { id, kind, record, reusedResult, subject, erasedAt } = tombstone
-  const inserted = await inside
+  const inserted = await tx
     .prepare(`INSERT INTO erasures (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING`)
     .run(id, kind, record, reusedResult, subject, erasedAt)
   return inserted > 0
 }
 
 /** Whether the person was erased while a verification that ends now may have been running. */
-export async function wasJustErased(inside: Database, subject: Uint8Array): Promise<boolean> {
-  const found = await inside
+export async function wasJustErased(tx: Database, subject: Uint8Array): Promise<boolean> {
+  const found = await tx
     .prepare(
-      `SELECT 1 FROM erasures WHERE subject = $1 AND erased_at > ${toSharedNow(inside, 'CAST($2 AS BIGINT)')} - ${IN_FLIGHT_MS}`,
+      `SELECT 1 FROM erasures WHERE subject = $1 AND erased_at > ${toSharedNow(tx, 'CAST($2 AS BIGINT)')} - ${IN_FLIGHT_MS}`,
     )
     .get(subject, steadyNow())
   return found !== undefined

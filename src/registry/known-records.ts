@@ -27,12 +27,12 @@ const FIND = `SELECT place, found.digest <> substring($1::bytea FROM ${PAIR_BYTE
 
 /** In PostgreSQL. The registry is locked, so that the answer holds until the end of the transaction. */
 export async function findKnown(
-  inside: Database,
+  tx: Database,
   records: readonly SealedRecord[],
   at: number,
 ): Promise<KnownRecords> {
   const pairs = Buffer.concat(records.flatMap(({ subject, digest }) => [subject, digest]))
-  const rows = await inside.prepare(FIND).all(pairs, records.length, at - REFRESH_EVERY_MS)
+  const rows = await tx.prepare(FIND).all(pairs, records.length, at - REFRESH_EVERY_MS)
   if (rows.length === 0) return { fresh: records, changed: [], old: [] }
   const toRecord = ({ place }: { readonly place?: unknown }) => records[Number(place)] as SealedRecord
   const known = new Set(rows.map(toRecord))

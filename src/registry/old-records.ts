@@ -21,13 +21,13 @@ export function createOldRecords(database: Database): OldRecords {
   const count = database.prepare(`SELECT COUNT(*) AS records FROM registry WHERE ${IS_OLD}`)
   return {
     countOld: async (before) => Number((await count.get(before))?.records ?? 0),
-    eraseOld: (before) => database.transaction((inside) => eraseInside(inside, before)),
+    eraseOld: (before) => database.transaction((tx) => eraseInTx(tx, before)),
   }
 }
 
-async function eraseInside(inside: Database, before: number) {
-  await inside.lock(REGISTRY_LOCK)
-  const pictures = await inside.prepare(`DELETE FROM media WHERE subject IN (${SOME_OLD})`).run(before)
-  const records = await inside.prepare(`DELETE FROM registry WHERE subject IN (${SOME_OLD})`).run(before)
+async function eraseInTx(tx: Database, before: number) {
+  await tx.lock(REGISTRY_LOCK)
+  const pictures = await tx.prepare(`DELETE FROM media WHERE subject IN (${SOME_OLD})`).run(before)
+  const records = await tx.prepare(`DELETE FROM registry WHERE subject IN (${SOME_OLD})`).run(before)
   return { records, pictures }
 }

@@ -6,21 +6,21 @@ export const REFRESH_EVERY_MS = 24 * 60 * 60 * 1000
 
 /** Notes that an import contained these records, for those that were not refreshed since a day. */
 export async function refreshRecords(
-  inside: Database,
+  tx: Database,
   records: readonly SealedRecord[],
   at: number,
 ): Promise<void> {
   const before = at - REFRESH_EVERY_MS
-  if (inside.dialect === 'postgres') {
-    await avoidTableScans(inside)
-    await inside
+  if (tx.dialect === 'postgres') {
+    await avoidTableScans(tx)
+    await tx
       .prepare(
         `UPDATE registry SET updated_at = $3 WHERE ctid = ANY(${toRowIds('registry')}) AND updated_at < $4`,
       )
       .run(Buffer.concat(records.map(({ subject }) => subject)), records.length, at, before)
     return
   }
-  await inside
+  await tx
     .prepare('UPDATE registry SET updated_at = $2 WHERE subject = $1 AND updated_at < $3')
     .runAll(records.values().map(({ subject }) => [subject, at, before]))
 }
@@ -34,6 +34,6 @@ export const toRowIds = (table: 'registry' | 'media') => `ARRAY(
     (SELECT ctid FROM ${table} WHERE subject = substring($1::bytea FROM 32 * place + 1 FOR 32) OFFSET 0) AS found)`
 
 /** Until the end of the transaction. A plan is made once, perhaps while the table was empty, and used when it has millions of rows. */
-export async function avoidTableScans(inside: Database): Promise<void> {
-  await inside.prepare('SET LOCAL enable_seqscan = off').run()
+export async function avoidTableScans(tx: Database): Promise<void> {
+  await tx.prepare('SET LOCAL enable_seqscan = off').run()
 }

@@ -60,7 +60,7 @@ export function createRegistryTable(database: Database): RegistryTable {
         records: Number(row.records),
       })),
     countMedia: async () => Number((await countMedia.get())?.media ?? 0),
-    save: (batch) => database.transaction((inside) => saveBatch(inside, batch)),
+    save: (batch) => database.transaction((tx) => saveBatch(tx, batch)),
     importProgress: async (id) => (await progress.get(id))?.progress as string | undefined,
     finishImport: async (id) => {
       await finish.run(id)
@@ -68,26 +68,26 @@ export function createRegistryTable(database: Database): RegistryTable {
   }
 }
 
-async function saveBatch(inside: Database, batch: RegistryBatch): Promise<number> {
+async function saveBatch(tx: Database, batch: RegistryBatch): Promise<number> {
   const { media, at, progress } = batch
-  await refuseStaleSeals(inside, [...batch.records, ...media])
-  await inside.lock(REGISTRY_LOCK)
+  await refuseStaleSeals(tx, [...batch.records, ...media])
+  await tx.lock(REGISTRY_LOCK)
   const records = toLastOfEach(batch.records)
   const pictures = new Map(media.map((picture) => [toKey(picture.subject), picture]))
   const pictureOf = ({ subject }: SealedRecord) => pictures.get(toKey(subject))
   const plain = media.length === 0 ? records : records.filter((record) => !pictureOf(record))
-  let changed = await saveRecords(inside, plain, at)
-  if (changed > 0) await dropPictures(inside, plain)
+  let changed = await saveRecords(tx, plain, at)
+  if (changed > 0) await dropPictures(tx, plain)
   for (const record of media.length === 0 ? [] : records) {
     const picture = pictureOf(record)
     // An unchanged record refers to the picture that was saved with it.
-    if (!picture || (await saveRecords(inside, [record], at)) === 0) continue
-    await dropPictures(inside, [record])
-    await insertPicture(inside, picture)
+    if (!picture || (await saveRecords(tx, [record], at)) === 0) continue
+    await dropPictures(tx, [record])
+    await insertPicture(tx, picture)
     changed++
   }
   if (progress)
-    await inside
+    await tx
       .prepare(
         `INSERT INTO imports (id, progress, updated_at) VALUES ($1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET progress = excluded.progress, updated_at = excluded.updated_at`,
@@ -126,7 +126,7 @@ function toStart(subject: Uint8Array): number {
 const toKey = ({ buffer, byteOffset, length }: Uint8Array) =>
   Buffer.from(buffer, byteOffset, length).toString('latin1')
 
-const insertPicture = (inside: Database, { id, subject, keyVersion, sealed }: SealedMedia) =>
-  inside
+const insertPicture = (tx: Database, { id, subject, keyVersion, sealed }: SealedMedia) =>
+  tx
     .prepare('INSERT INTO media (id, subject, key_version, sealed) VALUES ($1, $2, $3, $4)')
     .run(id, subject, keyVersion, sealed)

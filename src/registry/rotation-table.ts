@@ -39,9 +39,9 @@ const ROOT = 'root'
 export function createRotationTable(database: Database): RotationTable {
   return {
     begin: (facts) =>
-      database.transaction(async (inside) => {
-        await inside.lock(ROOT)
-        await createMetaTable(inside).set(facts)
+      database.transaction(async (tx) => {
+        await tx.lock(ROOT)
+        await createMetaTable(tx).set(facts)
       }),
     next: async (table, version, after, most) => {
       const id = SEALED_TABLES[table]
@@ -60,20 +60,20 @@ export function createRotationTable(database: Database): RotationTable {
       }))
     },
     replace: (table, version, rows) =>
-      database.transaction(async (inside) => {
+      database.transaction(async (tx) => {
         // An import that changes the same rows in another order waits here instead of causing a deadlock.
-        await inside.lock(ROOT)
-        return inside.dialect === 'postgres'
-          ? replaceInOneStatement(inside, table, version, rows)
-          : replaceOneByOne(inside, table, version, rows)
+        await tx.lock(ROOT)
+        return tx.dialect === 'postgres'
+          ? replaceInOneStatement(tx, table, version, rows)
+          : replaceOneByOne(tx, table, version, rows)
       }),
     count: (table, version) => countStale(database, table, version),
     finish: (version) =>
-      database.transaction(async (inside) => {
-        await inside.lock(ROOT)
+      database.transaction(async (tx) => {
+        await tx.lock(ROOT)
         for (const table of Object.keys(SEALED_TABLES) as SealedTable[])
-          if ((await countStale(inside, table, version)) > 0) return false
-        await createMetaTable(inside).set({ root_previous_fingerprint: undefined })
+          if ((await countStale(tx, table, version)) > 0) return false
+        await createMetaTable(tx).set({ root_previous_fingerprint: undefined })
         return true
       }),
   }
@@ -84,11 +84,11 @@ export function createRotationTable(database: Database): RotationTable {
  * misses one.
  */
 export async function refuseStaleSeals(
-  inside: Database,
+  tx: Database,
   rows: readonly { readonly keyVersion: number }[],
 ): Promise<void> {
-  await inside.lock(ROOT, 'shared')
-  const fact = await inside.prepare("SELECT value FROM meta WHERE name = 'root_version'").get()
+  await tx.lock(ROOT, 'shared')
+  const fact = await tx.prepare("SELECT value FROM meta WHERE name = 'root_version'").get()
   const version = Number(fact?.value ?? 1)
   if (rows.some(({ keyVersion }) => keyVersion !== version))
     throw new UserError(
@@ -104,12 +104,12 @@ async function countStale(database: Database, table: SealedTable, version: numbe
 }
 
 async function replaceOneByOne(
-  inside: Database,
+  tx: Database,
   table: SealedTable,
   version: number,
   rows: readonly SealedRow[],
 ): Promise<number> {
-  const statement = inside.prepare(
+  const statement = tx.prepare(
     `UPDATE ${table} SET key_version = $1, sealed = $2 WHERE ${SEALED_TABLES[table]} = $3 AND key_version < $1`,
   )
   const changes = await Promise.all(rows.map(({ id, sealed }) => statement.run(version, sealed, id)))
@@ -118,7 +118,7 @@ async function replaceOneByOne(
 
 /** As in save-records.ts, all values are sent as one binary parameter. */
 async function replaceInOneStatement(
-  inside: Database,
+  tx: Database,
   table: SealedTable,
   version: number,
   rows: readonly SealedRow[],
@@ -131,7 +131,7 @@ async function replaceInOneStatement(
     next += idBytes + length
     return start
   })
-  const statement = inside.prepare(
+  const statement = tx.prepare(
     `UPDATE ${table} SET key_version = $5, sealed = substring($1::bytea FROM start + $4::int FOR size)
      FROM unnest($2::int[], $3::int[]) AS cut(start, size)
      WHERE ${SEALED_TABLES[table]} = substring($1::bytea FROM start FOR $4::int) AND key_version < $5`,

@@ -12,13 +12,13 @@ export const REGISTRY_LOCK = 'registry'
  * need different statements to be fast. Returns how many changed.
  */
 export async function saveRecords(
-  inside: Database,
+  tx: Database,
   records: readonly SealedRecord[],
   at: number,
 ): Promise<number> {
-  if (inside.dialect === 'postgres') return saveWithCopy(inside, records, at)
-  const changed = await saveInGroups(inside, records, at)
-  if (changed < records.length) await refreshRecords(inside, records, at)
+  if (tx.dialect === 'postgres') return saveWithCopy(tx, records, at)
+  const changed = await saveInGroups(tx, records, at)
+  if (changed < records.length) await refreshRecords(tx, records, at)
   return changed
 }
 
@@ -39,18 +39,18 @@ export async function prepareForBulk(database: Database): Promise<void> {
 /** Rows in one statement of SQLite: calling it costs more than a row. */
 const ROWS_TOGETHER = 20
 
-async function saveInGroups(inside: Database, records: readonly SealedRecord[], at: number): Promise<number> {
+async function saveInGroups(tx: Database, records: readonly SealedRecord[], at: number): Promise<number> {
   const whole = records.length - (records.length % ROWS_TOGETHER)
   const groups = function* () {
     for (let from = 0; from < whole; from += ROWS_TOGETHER)
       yield records.slice(from, from + ROWS_TOGETHER).flatMap((record) => toValues(record, at))
   }
-  const changed = await inside.prepare(toInsert(ROWS_TOGETHER)).runAll(groups())
+  const changed = await tx.prepare(toInsert(ROWS_TOGETHER)).runAll(groups())
   const rest = records
     .slice(whole)
     .values()
     .map((record) => toValues(record, at))
-  return changed + (await inside.prepare(toInsert(1)).runAll(rest))
+  return changed + (await tx.prepare(toInsert(1)).runAll(rest))
 }
 
 const toValues = ({ subject, kind, keyVersion, digest, sealed }: SealedRecord, at: number): Value[] => [
@@ -71,17 +71,15 @@ function toInsert(rows: number): string {
 }
 
 /** Deletes the pictures of these people. Returns early for a registry without pictures. */
-export async function dropPictures(inside: Database, records: readonly SealedRecord[]): Promise<void> {
-  if (!(await inside.prepare('SELECT 1 AS found FROM media LIMIT 1').get())) return
-  if (inside.dialect === 'postgres' && records.length > 1) {
-    await avoidTableScans(inside)
+export async function dropPictures(tx: Database, records: readonly SealedRecord[]): Promise<void> {
+  if (!(await tx.prepare('SELECT 1 AS found FROM media LIMIT 1').get())) return
+  if (tx.dialect === 'postgres' && records.length > 1) {
+    await avoidTableScans(tx)
     const subjects = Buffer.concat(records.map(({ subject }) => subject))
-    await inside
-      .prepare(`DELETE FROM media WHERE ctid = ANY(${toRowIds('media')})`)
-      .run(subjects, records.length)
+    await tx.prepare(`DELETE FROM media WHERE ctid = ANY(${toRowIds('media')})`).run(subjects, records.length)
     return
   }
-  await inside
+  await tx
     .prepare('DELETE FROM media WHERE subject = $1')
     .runAll(records.values().map(({ subject }) => [subject]))
 }

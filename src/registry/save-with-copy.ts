@@ -19,22 +19,22 @@ const COPY_FROM_ROWS = 100
  * locked, so no other process adds or changes them meanwhile. Returns how many changed.
  */
 export async function saveWithCopy(
-  inside: Database,
+  tx: Database,
   records: readonly SealedRecord[],
   at: number,
 ): Promise<number> {
-  if (records.length < COPY_FROM_ROWS) return saveFew(inside, records, at)
-  const { fresh, changed, old } = await findKnown(inside, records, at)
-  if (fresh.length > 0) await inside.copyIn?.(COPY, encodeCopy(fresh, at))
+  if (records.length < COPY_FROM_ROWS) return saveFew(tx, records, at)
+  const { fresh, changed, old } = await findKnown(tx, records, at)
+  if (fresh.length > 0) await tx.copyIn?.(COPY, encodeCopy(fresh, at))
   for (let from = 0; from < changed.length; from += ROWS_AT_ONCE)
-    await saveInOneStatement(inside, changed.slice(from, from + ROWS_AT_ONCE), at)
-  if (old.length > 0) await refreshRecords(inside, old, at)
+    await saveInOneStatement(tx, changed.slice(from, from + ROWS_AT_ONCE), at)
+  if (old.length > 0) await refreshRecords(tx, old, at)
   return fresh.length + changed.length
 }
 
-async function saveFew(inside: Database, records: readonly SealedRecord[], at: number): Promise<number> {
-  const changed = records.length === 0 ? 0 : await saveInOneStatement(inside, records, at)
-  if (changed < records.length) await refreshRecords(inside, records, at)
+async function saveFew(tx: Database, records: readonly SealedRecord[], at: number): Promise<number> {
+  const changed = records.length === 0 ? 0 : await saveInOneStatement(tx, records, at)
+  if (changed < records.length) await refreshRecords(tx, records, at)
   return changed
 }
 
@@ -43,7 +43,7 @@ async function saveFew(inside: Database, records: readonly SealedRecord[], at: n
  * the size.
  */
 async function saveInOneStatement(
-  inside: Database,
+  tx: Database,
   records: readonly SealedRecord[],
   at: number,
 ): Promise<number> {
@@ -57,7 +57,7 @@ async function saveInOneStatement(
     parts.push(subject, digest, sealed)
     offset += subject.length + digest.length + sealed.length
   }
-  const statement = inside.prepare(
+  const statement = tx.prepare(
     `INSERT INTO registry (subject, kind, key_version, digest, sealed, updated_at)
      SELECT substring($1::bytea FROM start FOR 32), kind, version, substring($1::bytea FROM start + 32 FOR 32),
        substring($1::bytea FROM start + 64 FOR size), $6

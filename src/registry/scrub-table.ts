@@ -105,10 +105,10 @@ function createForPostgres(database: Database): ScrubTable {
       return Number(row?.pages) > place ? place + PIECE_PAGES : undefined
     },
     countMissing: ({ table, columns }, from, to) =>
-      database.transaction(async (inside) => {
+      database.transaction(async (tx) => {
         for (const way of ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'])
-          await inside.prepare(`SET LOCAL enable_${way} = off`).run()
-        const row = await inside
+          await tx.prepare(`SET LOCAL enable_${way} = off`).run()
+        const row = await tx
           .prepare(
             `SELECT COUNT(*) AS missing FROM ${table} AS t WHERE ${piece} AND ${areSet(columns)} AND NOT EXISTS (
                SELECT 1 FROM (SELECT i.ctid AS place FROM ${table} AS i WHERE ${areEqual(columns)} OFFSET 0) AS found

@@ -63,7 +63,7 @@ export function createRequestTable(database: Database): RequestTable {
   )
   const count = async () => Number((await total.get())?.total)
   return {
-    append: (blocks, replaced) => database.transaction((inside) => append(inside, blocks, replaced)),
+    append: (blocks, replaced) => database.transaction((tx) => append(tx, blocks, replaced)),
     list: async ({ from, until, after, most, withFilters = false }) => {
       const { toAt, owner, first } = after ?? toNewest(until)
       const rows = await (withFilters ? listFilters : list).all(from, until, toAt, owner, first, most)
@@ -82,7 +82,7 @@ export function createRequestTable(database: Database): RequestTable {
         return true
       })
       if (due.length === 0) return 0
-      return database.transaction((inside) => remove(inside, due.map(toId)))
+      return database.transaction((tx) => remove(tx, due.map(toId)))
     },
   }
 }
@@ -95,12 +95,12 @@ const toNewest = (until: number) => ({
 })
 
 async function append(
-  inside: Database,
+  tx: Database,
   blocks: readonly NewBlock[],
   replaced: readonly BlockId[],
 ): Promise<void> {
-  await remove(inside, replaced)
-  await inside
+  await remove(tx, replaced)
+  await tx
     .prepare(
       `INSERT INTO request_blocks (${HEAD}, lines, filter) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
        ON CONFLICT (owner, first) DO NOTHING`,
@@ -113,8 +113,8 @@ async function append(
     )
 }
 
-const remove = (inside: Database, ids: readonly BlockId[]): Promise<number> =>
-  inside
+const remove = (tx: Database, ids: readonly BlockId[]): Promise<number> =>
+  tx
     .prepare('DELETE FROM request_blocks WHERE owner = $1 AND first = $2')
     .runAll(ids.map(({ owner, first }) => [owner, first]))
 

@@ -6,11 +6,11 @@ export type SpendKey = { readonly id: string; readonly month: string }
 type Spent = { readonly name: string; readonly kobo: number }
 
 export async function addKeySpend(
-  inside: Database,
+  tx: Database,
   { id, month }: SpendKey,
   { name, kobo }: Spent,
 ): Promise<void> {
-  await inside
+  await tx
     .prepare(
       `INSERT INTO key_spend (month, key_id, name, calls, kobo) VALUES ($1, $2, $3, 1, $4)
        ON CONFLICT (month, key_id, name) DO UPDATE SET
@@ -20,11 +20,11 @@ export async function addKeySpend(
 }
 
 export async function refundKeySpend(
-  inside: Database,
+  tx: Database,
   { id, month }: SpendKey,
   { name, kobo }: Spent,
 ): Promise<void> {
-  await inside
+  await tx
     .prepare(
       `UPDATE key_spend SET calls = calls - 1, kobo = kobo - $4
        WHERE month = $1 AND key_id = $2 AND name = $3 AND calls > 0 AND kobo >= $4`,

@@ -88,8 +88,8 @@ export function createSourceTable(database: Database): SourceTable {
         .run(name, at)) > 0,
     enable: async (name) =>
       (await database.prepare('DELETE FROM source_switches WHERE name = $1').run(name)) > 0,
-    spend: (request) => database.transaction((inside) => spendInside(inside, request)),
-    refund: (refund) => database.transaction((inside) => refundInside(inside, refund)),
+    spend: (request) => database.transaction((tx) => spendInTx(tx, request)),
+    refund: (refund) => database.transaction((tx) => refundInTx(tx, refund)),
     listSpend: async (day) =>
       (await spent.all(day)).map(({ name, calls, kobo }) => ({
         name: String(name),
@@ -101,8 +101,8 @@ export function createSourceTable(database: Database): SourceTable {
         ...{ month: String(month), key_id: String(key_id), calls: Number(calls), kobo: Number(kobo) },
       })),
     publish: (list) =>
-      database.transaction(async (inside) => {
-        const save = inside.prepare(
+      database.transaction(async (tx) => {
+        const save = tx.prepare(
           `INSERT INTO source_states (node, name, operation, state, at) VALUES ($1, $2, $3, $4, $5)
            ON CONFLICT (node, name, operation) DO UPDATE SET state = excluded.state, at = excluded.at`,
         )
@@ -123,26 +123,26 @@ export function createSourceTable(database: Database): SourceTable {
 }
 
 /** The row that all calls of a source share is changed last, because it stays locked until the commit. */
-async function spendInside(inside: Database, request: SpendRequest): Promise<Admission> {
+async function spendInTx(tx: Database, request: SpendRequest): Promise<Admission> {
   const { paidCall, key } = request
-  if (paidCall && !(await countPaidCall(inside, paidCall))) return 'paid_calls'
-  if (key) await addKeySpend(inside, key, request)
-  if (await spendMoney(inside, request)) return 'admitted'
-  if (paidCall) await refundPaidCall(inside, paidCall.payer)
-  if (key) await refundKeySpend(inside, key, request)
+  if (paidCall && !(await countPaidCall(tx, paidCall))) return 'paid_calls'
+  if (key) await addKeySpend(tx, key, request)
+  if (await spendMoney(tx, request)) return 'admitted'
+  if (paidCall) await refundPaidCall(tx, paidCall.payer)
+  if (key) await refundKeySpend(tx, key, request)
   return 'spend_cap'
 }
 
 /** One UPDATE decides: a call that would exceed the cap changes nothing. */
-async function spendMoney(inside: Database, { name, day, kobo, capKobo }: SpendRequest): Promise<boolean> {
-  await inside
+async function spendMoney(tx: Database, { name, day, kobo, capKobo }: SpendRequest): Promise<boolean> {
+  await tx
     .prepare(
       `INSERT INTO source_spend (name, day, calls, kobo) VALUES ($1, $2, 0, 0)
        ON CONFLICT (name, day) DO NOTHING`,
     )
     .run(name, day)
   const most = capKobo ?? Number.MAX_SAFE_INTEGER
-  const changed = await inside
+  const changed = await tx
     .prepare(
       `UPDATE source_spend SET calls = calls + 1, kobo = kobo + $3
        WHERE name = $1 AND day = $2 AND kobo + $3 <= $4`,
@@ -152,14 +152,14 @@ async function spendMoney(inside: Database, { name, day, kobo, capKobo }: SpendR
 }
 
 /** The id and the change are one commit, so a refund can be sent again when its confirmation is lost. */
-async function refundInside(inside: Database, { id, name, day, kobo, payer, key }: Refund): Promise<void> {
-  const isNew = await inside
+async function refundInTx(tx: Database, { id, name, day, kobo, payer, key }: Refund): Promise<void> {
+  const isNew = await tx
     .prepare('INSERT INTO source_refunds (id, day) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')
     .run(id, day)
   if (isNew === 0) return
-  if (payer) await refundPaidCall(inside, payer)
-  if (key) await refundKeySpend(inside, key, { name, kobo })
-  await inside
+  if (payer) await refundPaidCall(tx, payer)
+  if (key) await refundKeySpend(tx, key, { name, kobo })
+  await tx
     .prepare(
       `UPDATE source_spend SET calls = calls - 1, kobo = kobo - $3
        WHERE name = $1 AND day = $2 AND calls > 0 AND kobo >= $3`,

@@ -41,12 +41,12 @@ export function createLatencyQueries(database: Database): LatencyQueries {
         class: Number(row.class),
         count: Number(row.count),
       })),
-    addLatencies: (counts) => database.transaction((inside) => addLatencies(inside, counts)),
+    addLatencies: (counts) => database.transaction((tx) => addLatencies(tx, counts)),
   }
 }
 
-async function addLatencies(inside: Database, counts: readonly LatencyCount[]): Promise<void> {
-  await inside
+async function addLatencies(tx: Database, counts: readonly LatencyCount[]): Promise<void> {
+  await tx
     .prepare(
       `INSERT INTO latencies (span, at, node, mode, class, count) VALUES ($1, $2, $3, $4, $5, $6)
        ON CONFLICT (span, at, node, mode, class) DO UPDATE SET count = latencies.count + excluded.count`,

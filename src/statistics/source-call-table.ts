@@ -39,7 +39,7 @@ export function createSourceCallTable(database: Database): SourceCallTable {
      WHERE span = $1 AND at >= $2 AND at <= $3 GROUP BY at, source, result, class ORDER BY source, at`,
   )
   return {
-    add: (counts) => database.transaction((inside) => addCounts(inside, counts)),
+    add: (counts) => database.transaction((tx) => addCounts(tx, counts)),
     list: async ({ span, from, until }) =>
       (await list.all(span, from, until)).map((row) => ({
         at: String(row.at),
@@ -61,8 +61,8 @@ export function createSourceCallTable(database: Database): SourceCallTable {
   }
 }
 
-async function addCounts(inside: Database, counts: readonly SourceCallCount[]): Promise<void> {
-  await inside
+async function addCounts(tx: Database, counts: readonly SourceCallCount[]): Promise<void> {
+  await tx
     .prepare(
       `INSERT INTO source_calls (span, at, node, source, operation, result, class, count, kobo)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)

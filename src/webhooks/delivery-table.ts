@@ -1,7 +1,7 @@
 import type { Database, Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
 import { deleteSome } from '../database/delete-some.ts'
-import { type Settled, type Settlement, settleInside } from './settle-delivery.ts'
+import { type Settled, type Settlement, settleInTx } from './settle-delivery.ts'
 import type { EndpointRow } from './webhook-table.ts'
 
 /** A delivery that this process is to attempt now. */
@@ -80,7 +80,7 @@ export function createDeliveryTable(database: Database): DeliveryTable {
     release: async ({ endpointId, eventId, attempt }, now) => {
       await database.prepare(toRelease(database)).run(endpointId, eventId, attempt, now)
     },
-    settle: (settlement, now) => database.transaction((inside) => settleInside(inside, settlement, now)),
+    settle: (settlement, now) => database.transaction((tx) => settleInTx(tx, settlement, now)),
     list: async ({ endpointId, most, before = '~' }) => {
       const rows = await list.all(endpointId, before, most)
       return Promise.all(

@@ -24,29 +24,29 @@ export type Settlement = {
 /** Set when this attempt disabled the endpoint. */
 export type Settled = { readonly disabled: DisabledReason | undefined }
 
-export async function settleInside(inside: Database, settlement: Settlement, now: number): Promise<Settled> {
+export async function settleInTx(tx: Database, settlement: Settlement, now: number): Promise<Settled> {
   const { endpointId, eventId, attempt, status, durationMs, problem } = settlement
-  await inside
+  await tx
     .prepare(
       `INSERT INTO webhook_attempts (endpoint_id, event_id, attempt, at, status, duration_ms, problem)
-       VALUES ($1, $2, $3, ${toSharedNow(inside, 'CAST($4 AS BIGINT)')}, $5, $6, $7)
+       VALUES ($1, $2, $3, ${toSharedNow(tx, 'CAST($4 AS BIGINT)')}, $5, $6, $7)
        ON CONFLICT (endpoint_id, event_id, attempt) DO NOTHING`,
     )
     .run(endpointId, eventId, attempt, now, status ?? null, durationMs, problem ?? null)
-  if (problem === undefined) await recordSuccess(inside, settlement, now)
-  else return recordFailure(inside, settlement, now)
+  if (problem === undefined) await recordSuccess(tx, settlement, now)
+  else return recordFailure(tx, settlement, now)
   return { disabled: undefined }
 }
 
 /** A success counts even if the lease has ended meanwhile. */
-async function recordSuccess(inside: Database, { endpointId, eventId }: Settlement, now: number) {
-  await inside
+async function recordSuccess(tx: Database, { endpointId, eventId }: Settlement, now: number) {
+  await tx
     .prepare(
-      `UPDATE webhook_deliveries SET state = 'delivered', finished_at = ${toSharedNow(inside, 'CAST($3 AS BIGINT)')}
+      `UPDATE webhook_deliveries SET state = 'delivered', finished_at = ${toSharedNow(tx, 'CAST($3 AS BIGINT)')}
        WHERE endpoint_id = $1 AND event_id = $2 AND state = 'pending'`,
     )
     .run(endpointId, eventId, now)
-  await inside
+  await tx
     .prepare(
       'UPDATE webhook_endpoints SET failing_since = NULL, paused_until = 0 WHERE id = $1 AND failing_since IS NOT NULL',
     )
@@ -54,9 +54,9 @@ async function recordSuccess(inside: Database, { endpointId, eventId }: Settleme
 }
 
 /** A failure counts only for the attempt that holds the lease: the number of the attempt names it. */
-async function recordFailure(inside: Database, settlement: Settlement, now: number): Promise<Settled> {
+async function recordFailure(tx: Database, settlement: Settlement, now: number): Promise<Settled> {
   const { endpointId, eventId, attempt, retryInMs } = settlement
-  const sharedNow = toSharedNow(inside, 'CAST($4 AS BIGINT)')
+  const sharedNow = toSharedNow(tx, 'CAST($4 AS BIGINT)')
   const sql =
     retryInMs === undefined
       ? `UPDATE webhook_deliveries SET state = 'failed', tries = tries + 1, finished_at = ${sharedNow}
@@ -64,15 +64,15 @@ async function recordFailure(inside: Database, settlement: Settlement, now: numb
       : `UPDATE webhook_deliveries SET tries = tries + 1, due_at = ${sharedNow} + CAST($5 AS BIGINT)
          WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'pending'`
   const values = [endpointId, eventId, attempt, now]
-  await inside.prepare(sql).run(...values, ...(retryInMs === undefined ? [] : [retryInMs]))
-  return blameEndpoint(inside, settlement, now)
+  await tx.prepare(sql).run(...values, ...(retryInMs === undefined ? [] : [retryInMs]))
+  return blameEndpoint(tx, settlement, now)
 }
 
-async function blameEndpoint(inside: Database, settlement: Settlement, now: number): Promise<Settled> {
+async function blameEndpoint(tx: Database, settlement: Settlement, now: number): Promise<Settled> {
   const { endpointId, pauseMs = 0, isGone = false, disableAfterMs } = settlement
-  const sharedNow = toSharedNow(inside, 'CAST($2 AS BIGINT)')
+  const sharedNow = toSharedNow(tx, 'CAST($2 AS BIGINT)')
   const hasFailedLong = `${sharedNow} - COALESCE(failing_since, ${sharedNow}) >= CAST($4 AS BIGINT)`
-  const row = await inside
+  const row = await tx
     .prepare(
       `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, ${sharedNow}),
          paused_until = CASE WHEN CAST($3 AS BIGINT) > 0 THEN ${sharedNow} + CAST($3 AS BIGINT) ELSE paused_until END,

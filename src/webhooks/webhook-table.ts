@@ -65,7 +65,7 @@ export function createWebhookTable(database: Database): WebhookTable {
   const change = async (sql: string, ...values: (string | number | Uint8Array)[]) =>
     (await database.prepare(sql).run(...values)) > 0
   return {
-    insert: (endpoint, most) => database.transaction((inside) => insertInside(inside, endpoint, most)),
+    insert: (endpoint, most) => database.transaction((tx) => insertInTx(tx, endpoint, most)),
     find: async (id) => {
       const row = await find.get(id)
       return row && (await toEndpoints([row]))[0]
@@ -80,7 +80,7 @@ export function createWebhookTable(database: Database): WebhookTable {
       ),
     disable: (id, now) => change(toDisable(database), id, now),
     enable: (id) => change(ENABLE, id),
-    remove: (id) => database.transaction((inside) => removeInside(inside, id)),
+    remove: (id) => database.transaction((tx) => removeInTx(tx, id)),
   }
 }
 
@@ -92,18 +92,18 @@ const ENABLE = `UPDATE webhook_endpoints
   SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL, paused_until = 0
   WHERE id = $1 AND disabled_at IS NOT NULL`
 
-async function insertInside(inside: Database, endpoint: NewEndpoint, most: number): Promise<boolean> {
-  await inside.lock('webhook_endpoints')
-  const row = await inside.prepare('SELECT COUNT(*) AS count FROM webhook_endpoints').get()
+async function insertInTx(tx: Database, endpoint: NewEndpoint, most: number): Promise<boolean> {
+  await tx.lock('webhook_endpoints')
+  const row = await tx.prepare('SELECT COUNT(*) AS count FROM webhook_endpoints').get()
   if (Number(row?.count) >= most) return false
   const { id, name, url, createdAt, secret, events, lineages } = endpoint
-  await inside
+  await tx
     .prepare(
       `INSERT INTO webhook_endpoints (id, name, url, created_at, secret, paused_until)
        VALUES ($1, $2, $3, $4, $5, 0)`,
     )
     .run(id, name, url, createdAt, secret)
-  const subscribe = inside.prepare(
+  const subscribe = tx.prepare(
     'INSERT INTO webhook_subscriptions (endpoint_id, event, lineage) VALUES ($1, $2, $3)',
   )
   for (const event of events)
@@ -111,10 +111,10 @@ async function insertInside(inside: Database, endpoint: NewEndpoint, most: numbe
   return true
 }
 
-async function removeInside(inside: Database, id: string): Promise<boolean> {
-  await noteRemoval(inside, 'endpoint', id)
-  await inside.prepare('DELETE FROM webhook_subscriptions WHERE endpoint_id = $1').run(id)
-  return (await inside.prepare('DELETE FROM webhook_endpoints WHERE id = $1').run(id)) > 0
+async function removeInTx(tx: Database, id: string): Promise<boolean> {
+  await noteRemoval(tx, 'endpoint', id)
+  await tx.prepare('DELETE FROM webhook_subscriptions WHERE endpoint_id = $1').run(id)
+  return (await tx.prepare('DELETE FROM webhook_endpoints WHERE id = $1').run(id)) > 0
 }
 
 const toOptional = (value: unknown) => (value === null ? undefined : Number(value))

@@ -318,8 +318,8 @@ describeEngines(ENGINES, (engine) => {
       const other = await open()
       const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
       const { promise: isReading, resolve: begun } = Promise.withResolvers<void>()
-      const reading = other.database.transaction(async (inside) => {
-        await inside.prepare('SELECT COUNT(*) FROM audit').get()
+      const reading = other.database.transaction(async (tx) => {
+        await tx.prepare('SELECT COUNT(*) FROM audit').get()
         begun()
         await mayEnd
       })

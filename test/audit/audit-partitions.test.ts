@@ -42,9 +42,9 @@ describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
     const other = await openPostgres(url)
     onTestFinished(() => other.close())
     const values = "('node-1', 1, 'now', 'outcome', 2, '\\x00', '\\x00')"
-    await other.transaction(async (inside) => {
-      await inside.prepare('SELECT COUNT(*) FROM audit').get()
-      await inside
+    await other.transaction(async (tx) => {
+      await tx.prepare('SELECT COUNT(*) FROM audit').get()
+      await tx
         .prepare(
           `INSERT INTO audit (chain, sequence, time, phase, format, previous_hash, hash) VALUES ${values}`,
         )
@@ -85,8 +85,8 @@ describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
       previous_hash: Buffer.alloc(1),
     }
     const columns = [...Object.keys(row), 'hash']
-    await store.database.transaction((inside) =>
-      insertRows(inside, 'audit', columns, [[...Object.values(row), Buffer.alloc(1)]]),
+    await store.database.transaction((tx) =>
+      insertRows(tx, 'audit', columns, [[...Object.values(row), Buffer.alloc(1)]]),
     )
     expect(await listPartitions(url)).toEqual(['audit_undated', 'audit_y2019m12'])
   })

@@ -151,10 +151,10 @@ describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL',
   it('an append locks the partition of its chain, and no other', async () => {
     const { store } = await openMonths()
     const head = (await store.audit.head(CHAIN)) ?? EMPTY_HEAD
-    const locked = await store.database.transaction(async (inside) => {
-      const audit = createAuditTable(inside)
+    const locked = await store.database.transaction(async (tx) => {
+      const audit = createAuditTable(tx)
       await audit.append(audit.packRows(linkEntries(CHAIN, head, ROWS)), [])
-      const rows = await inside
+      const rows = await tx
         .prepare(
           `SELECT DISTINCT relname AS name FROM pg_locks JOIN pg_class ON pg_class.oid = relation
            WHERE pid = pg_backend_pid() AND relispartition AND relkind = 'r'`,

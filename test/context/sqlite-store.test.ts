@@ -140,9 +140,7 @@ describe('while another connection writes', () => {
       const writes = [
         store.meta.set({ root_fingerprint: 'a' }),
         store.meta.insert('carried_keys', 'b'),
-        store.database.transaction((inside) =>
-          inside.prepare("INSERT INTO imports VALUES ('a', 'b', 1)").run(),
-        ),
+        store.database.transaction((tx) => tx.prepare("INSERT INTO imports VALUES ('a', 'b', 1)").run()),
       ].map((write) => Promise.resolve(write).then(() => done++))
       for (let turn = 0; turn < 5; turn++) await new Promise((next) => setTimeout(next, 2))
       expect(done).toBe(0)

@@ -11,8 +11,8 @@ export const openDatabase = async ({ dataDir, databaseUrl }: DatabaseOptions): P
 /** The same database. After this many statements in transactions, `instead` runs in place of the next one. */
 export function interrupt(database: Database, after: number, instead: () => Promise<never>): Database {
   let left = after
-  const prepare = (inside: Database, sql: string) => {
-    const statement = inside.prepare(sql)
+  const prepare = (tx: Database, sql: string) => {
+    const statement = tx.prepare(sql)
     const run = (...values: Parameters<typeof statement.run>) =>
       left-- > 0 ? statement.run(...values) : instead()
     return { ...statement, run }
@@ -20,6 +20,6 @@ export function interrupt(database: Database, after: number, instead: () => Prom
   return {
     ...database,
     transaction: (work, options) =>
-      database.transaction((inside) => work({ ...inside, prepare: (sql) => prepare(inside, sql) }), options),
+      database.transaction((tx) => work({ ...tx, prepare: (sql) => prepare(tx, sql) }), options),
   }
 }

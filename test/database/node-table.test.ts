@@ -97,8 +97,8 @@ it.skipIf(!hasPostgres())('heartbeats do not wait for requests that use every co
   for (let each = 1; each < databaseConnections; each++) {
     const { promise: begun, resolve } = Promise.withResolvers<void>()
     open.push(
-      store.database.transaction(async (inside) => {
-        await inside.prepare('SELECT 1').get()
+      store.database.transaction(async (tx) => {
+        await tx.prepare('SELECT 1').get()
         resolve()
         await released
       }),

@@ -35,10 +35,10 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     const url = await server.createDatabase()
     const store = await open(url)
     await store.meta.set({ root_fingerprint: 'acknowledged' })
-    const idle = store.database.transaction(async (inside) => {
-      await inside.prepare("INSERT INTO imports VALUES ('never', 'b', 1)").run()
+    const idle = store.database.transaction(async (tx) => {
+      await tx.prepare("INSERT INTO imports VALUES ('never', 'b', 1)").run()
       await server.crash()
-      await inside.prepare('SELECT 1').get()
+      await tx.prepare('SELECT 1').get()
     })
     await expect(idle).rejects.toThrow()
     await expect(store.keys.find('a')).rejects.toThrow()
@@ -184,9 +184,9 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     it('is rolled back when an error inside it was caught', async () => {
       const { database, ...store } = await open(await server.createDatabase())
       const insert = "INSERT INTO imports VALUES ('a', 'b', 1)"
-      const overlooking = database.transaction(async (inside) => {
-        await inside.prepare(insert).run()
-        await inside
+      const overlooking = database.transaction(async (tx) => {
+        await tx.prepare(insert).run()
+        await tx
           .prepare(insert)
           .run()
           .catch(() => {})
@@ -198,14 +198,14 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
 
     it('can run concurrent queries, and keeps the connection when one of them fails', async () => {
       const database = await openPostgres(await server.createDatabase())
-      const numbers = await database.transaction((inside) =>
-        Promise.all([1, 2, 3].map((number) => inside.prepare('SELECT $1::bigint AS n').get(number))),
+      const numbers = await database.transaction((tx) =>
+        Promise.all([1, 2, 3].map((number) => tx.prepare('SELECT $1::bigint AS n').get(number))),
       )
       expect(numbers).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
       const pid = 'SELECT pg_backend_pid() AS pid'
       const before = await database.prepare(pid).get()
-      const failing = database.transaction((inside) =>
-        Promise.all(['SELECT 1', 'SELECT 1/0', 'SELECT 2'].map((sql) => inside.prepare(sql).get())),
+      const failing = database.transaction((tx) =>
+        Promise.all(['SELECT 1', 'SELECT 1/0', 'SELECT 2'].map((sql) => tx.prepare(sql).get())),
       )
       await expect(failing).rejects.toMatchObject({ code: '22012' })
       expect(await database.prepare(pid).get()).toEqual(before)
@@ -216,9 +216,9 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
       const database = await openPostgres(await server.createDatabase(), { statementTimeoutMs: 100 })
       const sleep = 'SELECT pg_sleep(0.5)'
       await expect(database.prepare(sleep).get()).rejects.toMatchObject({ code: '57014' })
-      const impatient = database.transaction((inside) => inside.prepare(sleep).get())
+      const impatient = database.transaction((tx) => tx.prepare(sleep).get())
       await expect(impatient).rejects.toMatchObject({ code: '57014' })
-      await database.transaction((inside) => inside.prepare(sleep).get(), { patient: true })
+      await database.transaction((tx) => tx.prepare(sleep).get(), { patient: true })
       await database.close()
     })
   })
@@ -233,9 +233,9 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     await expect(query()).rejects.toThrow()
     resume()
     expect(await query()).toEqual({ one: 1 })
-    const hanging = database.transaction(async (inside) => {
+    const hanging = database.transaction(async (tx) => {
       pause()
-      return inside.prepare('SELECT 1 AS one').get()
+      return tx.prepare('SELECT 1 AS one').get()
     })
     await expect(hanging).rejects.toThrow()
     resume()

@@ -22,6 +22,6 @@ export function recordStatements(database: Database, recorded: Recorded[]): Data
     ...database,
     prepare,
     transaction: (work, options) =>
-      database.transaction((inside) => work(recordStatements(inside, recorded)), options),
+      database.transaction((tx) => work(recordStatements(tx, recorded)), options),
   }
 }

@@ -11,8 +11,8 @@ describe('a transaction', () => {
     const database = openSqlite(join(folder(), 'a.db'))
     await database.prepare('CREATE TABLE t (x BIGINT)').run()
     const count = database.prepare('SELECT COUNT(*) AS n FROM t')
-    const failing = database.transaction(async (inside) => {
-      await inside.prepare('INSERT INTO t VALUES ($1)').run(1)
+    const failing = database.transaction(async (tx) => {
+      await tx.prepare('INSERT INTO t VALUES ($1)').run(1)
       throw new Error('no')
     })
     await expect(failing).rejects.toThrow('no')
@@ -25,14 +25,14 @@ describe('a transaction', () => {
     await database.prepare('CREATE TABLE t (x BIGINT)').run()
     const insert = database.prepare('INSERT INTO t VALUES ($1)')
     const gate = Promise.withResolvers<void>()
-    const failing = database.transaction(async (inside) => {
-      await inside.prepare('INSERT INTO t VALUES ($1)').run(1)
+    const failing = database.transaction(async (tx) => {
+      await tx.prepare('INSERT INTO t VALUES ($1)').run(1)
       await gate.promise
       throw new Error('no')
     })
     const beside = [
       insert.run(2),
-      database.transaction((inside) => inside.prepare('INSERT INTO t VALUES ($1)').run(3)),
+      database.transaction((tx) => tx.prepare('INSERT INTO t VALUES ($1)').run(3)),
     ]
     gate.resolve()
     await expect(failing).rejects.toThrow('no')

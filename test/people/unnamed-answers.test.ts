@@ -20,8 +20,8 @@ async function fill({ store, keyring }: SealedStore): Promise<void> {
     })
     return [name, toExpiry(index), sealed, index % 100 === 99 ? randomBytes(32) : null]
   })
-  await store.database.transaction((inside) =>
-    inside
+  await store.database.transaction((tx) =>
+    tx
       .prepare(
         `INSERT INTO idempotency (key_id, operation, name, fingerprint, owner, lease_until, expires_at, sealed, subject)
          VALUES ('a', 'verify_nin', $1, $1, '', 0, $2, $3, $4)`,

@@ -172,8 +172,8 @@ describe.runIf(ENGINES.length > 1)('an uncommitted import on PostgreSQL', () => 
         "SELECT COUNT(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
       )
       const { promise: begun, resolve } = Promise.withResolvers<unknown>()
-      await store.database.transaction(async (inside) => {
-        await createRegistryTable(inside).save(toBatch(keyring, 0, 5))
+      await store.database.transaction(async (tx) => {
+        await createRegistryTable(tx).save(toBatch(keyring, 0, 5))
         resolve(rotate(settings))
         while (Number((await waiting.get())?.n) === 0);
       })

@@ -140,8 +140,8 @@ describeEngines(ENGINES, (engine) => {
 
     it('are rolled back with the transaction they are in', async () => {
       const { id, keyId } = await addEndpoint()
-      const work = store.database.transaction(async (inside) => {
-        await appendEvents(inside, [toEvent({ keyId })])
+      const work = store.database.transaction(async (tx) => {
+        await appendEvents(tx, [toEvent({ keyId })])
         throw new Error('half-way')
       })
       await expect(work).rejects.toThrow('half-way')
