@@ -41,10 +41,10 @@ export function createAccountTable(database: Database): AccountTable {
     ...createInvitationTable(database),
     ...createReads(database),
     ...createAccountWrites(database),
-    forget: async (limits) => {
-      await sessions.forget(limits)
-      await throttle.forget(limits.now)
-      await passkeys.forget(limits.now)
+    deleteExpired: async (limits) => {
+      await sessions.deleteExpired(limits)
+      await throttle.deleteExpired(limits.now)
+      await passkeys.deleteExpired(limits.now)
     },
   }
 }

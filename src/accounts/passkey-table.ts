@@ -49,7 +49,7 @@ export type PasskeyTable = {
   /** As `removeTotp`: the last second factor goes with the recovery codes, and stays if one `isRequired`. */
   readonly remove: (account: string, id: string, isRequired: boolean) => Promise<boolean>
   /** Deletes challenges that expired an hour ago, because the clocks of nodes differ. */
-  readonly forget: (now: number) => Promise<number>
+  readonly deleteExpired: (now: number) => Promise<number>
 }
 
 const COLUMNS = 'id, account, name, host, public_key, counter, transports, created_at, last_used_at'
@@ -72,7 +72,7 @@ export function createPasskeyTable(database: Database): PasskeyTable {
         if (removed > 0) await finishRemoval(tx, account, isRequired)
         return removed > 0
       }),
-    forget: (now) =>
+    deleteExpired: (now) =>
       deleteSome(
         database,
         'used_challenges',

@@ -34,7 +34,7 @@ export type SessionTable = {
   readonly endAll: (account: string, keep?: Uint8Array) => Promise<number>
   /** The account has entered its password again. */
   readonly confirm: (id: Uint8Array, at: number) => Promise<boolean>
-  readonly forget: (limits: SessionLimits & { readonly now: number }) => Promise<void>
+  readonly deleteExpired: (limits: SessionLimits & { readonly now: number }) => Promise<void>
 }
 
 const SELECT = `SELECT id, account, role, password, sessions.created_at AS created_at, seen_at, confirmed_at, method, address, browser
@@ -67,7 +67,7 @@ export function createSessionTable(database: Database): SessionTable {
       database.prepare('DELETE FROM sessions WHERE account = $1 AND id <> $2').run(account, keep),
     confirm: async (id, at) =>
       (await database.prepare('UPDATE sessions SET confirmed_at = $1 WHERE id = $2').run(at, id)) > 0,
-    forget: ({ openedAfter, seenAfter, now }) =>
+    deleteExpired: ({ openedAfter, seenAfter, now }) =>
       database.transaction(async (tx) => {
         await tx
           .prepare('DELETE FROM sessions WHERE created_at <= $1 OR seen_at <= $2')

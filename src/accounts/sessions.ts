@@ -87,9 +87,9 @@ const toSession = (row: SessionRow, required: RequiredRoles): Session => ({
 const toTime = (at: number) => new Date(at).toISOString()
 
 /** Deletes ended sessions, expired invitations, and counts and challenges of sign-ins that are over. */
-export const forgetSessions = (table: AccountTable): Promise<void> => {
+export const deleteExpiredSessions = (table: AccountTable): Promise<void> => {
   const now = steadyNow()
-  return table.forget({ ...toLimits(now), now })
+  return table.deleteExpired({ ...toLimits(now), now })
 }
 
 /** So that a browser which was left open, or a stolen cookie, cannot take over accounts. */

@@ -25,7 +25,7 @@ export type ThrottleTable = {
   /** Deletes the first, and takes one failure off the others. */
   readonly succeed: (counters: readonly FailureCounter[], at: number) => Promise<void>
   readonly reset: (account: string) => Promise<void>
-  readonly forget: (now: number) => Promise<number>
+  readonly deleteExpired: (now: number) => Promise<number>
 }
 
 /** When the attempt was counted, or how long the next one must wait. */
@@ -37,10 +37,10 @@ const FIRST_WAIT_MS = 1000
 /** Such counters last longer, and are never deleted to make room: strangers could make so many others that they go. */
 export const KEPT = 'kept:'
 /** A counter starts anew after this time without a failure. */
-const FORGET_AFTER_MS = HOUR_MS
-const FORGET_KEPT_AFTER_MS = DAY_MS
+const LIFE_MS = HOUR_MS
+const KEPT_LIFE_MS = DAY_MS
 /** Beyond these, the counters with the oldest failure are deleted. */
-const MOST_COUNTERS = 10_000
+const MAX_COUNTERS = 10_000
 
 const NONE: Count = { failures: 0, waitUntil: 0 }
 
@@ -80,10 +80,10 @@ export function createThrottleTable(database: Database): ThrottleTable {
       await database.prepare('DELETE FROM sign_in_failures WHERE account = $1').run(account)
     },
     // Also one that a clock which was ahead has written.
-    forget: (now) => {
+    deleteExpired: (now) => {
       const shared = toSharedNow(database, '$1')
-      const life = `CASE WHEN id LIKE '${KEPT}%' THEN ${FORGET_KEPT_AFTER_MS} ELSE ${FORGET_AFTER_MS} END`
-      const isOver = `at <= ${shared} - ${life} OR at > ${shared} + ${FORGET_AFTER_MS}`
+      const life = `CASE WHEN id LIKE '${KEPT}%' THEN ${KEPT_LIFE_MS} ELSE ${LIFE_MS} END`
+      const isOver = `at <= ${shared} - ${life} OR at > ${shared} + ${LIFE_MS}`
       return deleteSome(database, 'sign_in_failures', isOver, now)
     },
   }
@@ -102,7 +102,7 @@ async function readCounts(tx: Database, counters: readonly FailureCounter[], now
   for (const { id } of counters) {
     const row = await select.get(id)
     const [failures, waitUntil, at] = [row?.failures, row?.wait_until, row?.at].map(Number)
-    const lifeMs = id.startsWith(KEPT) ? FORGET_KEPT_AFTER_MS : FORGET_AFTER_MS
+    const lifeMs = id.startsWith(KEPT) ? KEPT_LIFE_MS : LIFE_MS
     if (!row || now - Number(at) >= lifeMs) counts.push(NONE)
     // The clock was ahead when it was written, so the end of the wait is unknown.
     else counts.push({ failures: Number(failures), waitUntil: Number(at) > now ? 0 : Number(waitUntil) })
@@ -138,7 +138,7 @@ async function evict(tx: Database): Promise<void> {
   await tx
     .prepare(
       `DELETE FROM sign_in_failures WHERE id NOT LIKE '${KEPT}%'
-       AND at <= (SELECT at FROM sign_in_failures ORDER BY at DESC LIMIT 1 OFFSET ${MOST_COUNTERS})`,
+       AND at <= (SELECT at FROM sign_in_failures ORDER BY at DESC LIMIT 1 OFFSET ${MAX_COUNTERS})`,
     )
     .run()
 }

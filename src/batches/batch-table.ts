@@ -56,7 +56,7 @@ export type BatchTable = {
    * Deletes some rows of a batch whose time is over. Returns a full step while there may be more. The batch itself stays as
    * long as its Idempotency-Key.
    */
-  readonly forget: (keepMs: number, now: number) => Promise<number>
+  readonly deleteExpired: (keepMs: number, now: number) => Promise<number>
 }
 
 export function createBatchTable(database: Database): BatchTable {
@@ -109,7 +109,7 @@ export function createBatchTable(database: Database): BatchTable {
         .all(now)
       return rows.map(toBatch)
     },
-    forget: (keepMs, now) => database.transaction((tx) => forgetInTx(tx, keepMs, now)),
+    deleteExpired: (keepMs, now) => database.transaction((tx) => deleteExpiredInTx(tx, keepMs, now)),
   }
 }
 
@@ -140,7 +140,7 @@ const toResult = (row: Row): BatchResult => ({
 const toText = (value: unknown) => (value === null || value === undefined ? undefined : String(value))
 
 /** The rows first, in steps, and then the batch. */
-async function forgetInTx(tx: Database, keepMs: number, now: number): Promise<number> {
+async function deleteExpiredInTx(tx: Database, keepMs: number, now: number): Promise<number> {
   const at = toSharedNow(tx, '$1')
   const stale = await tx
     .prepare(`SELECT id FROM batches WHERE ended_at IS NULL AND ${toStale(at)} LIMIT 1`)

@@ -36,7 +36,7 @@ export type Batches = {
   ) => Promise<AsyncIterable<string>>
   /** Cancels the rows that have not begun. A batch that has ended is not changed. */
   readonly stop: (batch: Batch, actor: Actor) => Promise<void>
-  readonly forget: () => Promise<number>
+  readonly deleteExpired: () => Promise<number>
   readonly close: () => Promise<void>
 }
 
@@ -105,7 +105,7 @@ function createBatches(deps: BatchDeps): Batches {
       ])
       await feeder.wake()
     },
-    forget: () => table.forget(keepMs, steadyNow()),
+    deleteExpired: () => table.deleteExpired(keepMs, steadyNow()),
     close: feeder.close,
   }
 }

@@ -49,7 +49,7 @@ export type CatalogueTable = {
   readonly claimSync: (claim: SyncClaim) => Promise<boolean>
   readonly recordSync: (source: string, at: number, outcome: string) => Promise<void>
   /** Deletes some of the versions that are not kept; see delete-some.ts. */
-  readonly forget: (kept: KeptVersions) => Promise<number>
+  readonly deleteExpired: (kept: KeptVersions) => Promise<number>
   readonly listSyncs: () => Promise<SyncRow[]>
 }
 
@@ -86,7 +86,7 @@ export function createCatalogueTable(database: Database): CatalogueTable {
     recordSync: async (source, at, outcome) => {
       await record.run(source, at, outcome)
     },
-    forget: ({ newest: kept, author, at }) =>
+    deleteExpired: ({ newest: kept, author, at }) =>
       deleteSome(database, 'catalogue_versions', NOT_KEPT, kept, author, at),
     listSyncs: async () => (await syncs.all()).map(toSync),
   }

@@ -43,7 +43,7 @@ export type ReviewTable = {
   /** The vendor has sent lists that need no review, so the pending ones are outdated. */
   readonly withdraw: (source: string, at: number) => Promise<void>
   /** Deletes some of the proposals that were withdrawn before a time; see delete-some.ts. */
-  readonly forgetWithdrawn: (before: number) => Promise<number>
+  readonly deleteExpired: (before: number) => Promise<number>
 }
 
 const HEAD = 'id, source, at, fingerprint, doubts'
@@ -69,7 +69,7 @@ export function createReviewTable(database: Database): ReviewTable {
       await withdraw.run('withdrawn', at, null, source)
     },
     // The last one stays, so that no id is used twice.
-    forgetWithdrawn: (before) =>
+    deleteExpired: (before) =>
       deleteSome(
         database,
         'catalogue_reviews',

@@ -42,8 +42,8 @@ export async function raiseReview(
 const WITHDRAWN_KEPT_MS = 90 * DAY_MS
 
 /** Deletes some of the proposals that were withdrawn long ago. Rejected ones stay, so that they are not proposed again. */
-export const forgetReviews = (reviews: ReviewTable, now: number): Promise<number> =>
-  reviews.forgetWithdrawn(now - WITHDRAWN_KEPT_MS)
+export const deleteExpiredReviews = (reviews: ReviewTable, now: number): Promise<number> =>
+  reviews.deleteExpired(now - WITHDRAWN_KEPT_MS)
 
 /** Without dates: the same lists have a new date every day. */
 function toFingerprint({ internet, tv }: CatalogueFiles): string {

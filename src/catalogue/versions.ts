@@ -92,8 +92,8 @@ export async function readBaseline(table: CatalogueTable, now: number): Promise<
 const VERSIONS_KEPT = 1000
 
 /** Deletes some of the old versions. The one that readBaseline finds is kept, and what follows it. */
-export const forgetVersions = (table: CatalogueTable, now: number): Promise<number> =>
-  table.forget({ newest: VERSIONS_KEPT, author: SCHEDULE, at: now - BASELINE_MS })
+export const deleteExpiredVersions = (table: CatalogueTable, now: number): Promise<number> =>
+  table.deleteExpired({ newest: VERSIONS_KEPT, author: SCHEDULE, at: now - BASELINE_MS })
 
 function toShippedVersion(): Version {
   const files = readShipped()

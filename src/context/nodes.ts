@@ -17,7 +17,7 @@ export type Nodes = {
   readonly count: () => number
   /** The same for processes: a node may have several workers. */
   readonly countProcesses: () => number
-  readonly forget: () => Promise<number>
+  readonly deleteExpired: () => Promise<number>
   /** Ends the heartbeats and removes the row of this process. */
   readonly close: () => Promise<void>
 }
@@ -74,7 +74,7 @@ export async function openNodes({ table, self, learning }: NodesOptions): Promis
     load,
     count: () => nodes,
     countProcesses: () => processes,
-    forget: () => table.forget(steadyNow()),
+    deleteExpired: () => table.deleteExpired(steadyNow()),
     close: async () => {
       closed = true
       clearTimeout(timer)

@@ -6,7 +6,7 @@ import { UserError } from '../errors.ts'
 import { createTables, type Tables } from './tables.ts'
 
 /** At most this many jobs share one commit. */
-const MOST_JOBS = 512
+const MAX_JOBS = 512
 
 const { path, timeoutMs } = workerData as WriterData
 const database = openSqlite(path, timeoutMs)
@@ -38,7 +38,7 @@ parentPort?.on('message', (message: WriterJob[] | 'close') => {
 
 async function work(): Promise<void> {
   while (queue.length > 0) {
-    const jobs = queue.splice(0, MOST_JOBS)
+    const jobs = queue.splice(0, MAX_JOBS)
     parentPort?.postMessage(await commit(jobs))
     walCheckpoints.onCommit(database.countPendingFrames)
     // Receives the messages that arrived meanwhile: their jobs share the next commit.

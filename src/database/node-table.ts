@@ -34,7 +34,7 @@ export type NodeTable = {
   /** Of a process that stops. */
   readonly leave: (owner: string) => Promise<void>
   /** Deletes the rows of processes that died more than an hour ago. */
-  readonly forget: (now: number) => Promise<number>
+  readonly deleteExpired: (now: number) => Promise<number>
 }
 
 /** A process without a heartbeat for `deadMs` is dead. In SQLite every heartbeat waits for the disk, so there are few. */
@@ -69,7 +69,7 @@ export function createNodeTable(database: Database): NodeTable {
     leave: async (owner) => {
       await database.prepare('DELETE FROM nodes WHERE owner = $1').run(owner)
     },
-    forget: (at) =>
+    deleteExpired: (at) =>
       deleteSome(database, 'nodes', `seen_at < ${toSharedNow(database, '$1')} - ${KEPT_MS}`, at),
   }
 }

@@ -27,7 +27,7 @@ export type RateTable = {
   readonly lease: (request: LeaseRequest, now: number) => Promise<RateLease>
   /** Gives back what was not used, if its minute still runs. */
   readonly giveBack: (unused: readonly UnusedLease[]) => Promise<void>
-  readonly forget: (now: number) => Promise<number>
+  readonly deleteExpired: (now: number) => Promise<number>
 }
 
 const WINDOW_MS = 60_000
@@ -59,7 +59,8 @@ export function createRateTable(database: Database): RateTable {
         const sorted = unused.toSorted((one, other) => (one.keyId < other.keyId ? -1 : 1))
         for (const { keyId, endsAt, tokens } of sorted) await give.run(keyId, endsAt, tokens)
       }),
-    forget: (now) => deleteSome(database, 'rate_windows', `ends_at <= ${toSharedNow(database, '$1')}`, now),
+    deleteExpired: (now) =>
+      deleteSome(database, 'rate_windows', `ends_at <= ${toSharedNow(database, '$1')}`, now),
   }
 }
 

@@ -20,7 +20,7 @@ export type GuessTable = {
   /** Deletes the failed guesses about a person, of all keys; those under way stay. Resolves to their number. */
   readonly unlock: (subject: Uint8Array) => Promise<number>
   /** Deletes some of what is outside the limits' time windows; see delete-some.ts. */
-  readonly forget: (failuresBefore: number, daysBefore: number) => Promise<number>
+  readonly deleteExpired: (failuresBefore: number, daysBefore: number) => Promise<number>
 }
 
 export type Guess = {
@@ -71,7 +71,7 @@ export function createGuessTable(database: Database): GuessTable {
     },
     unlock: (subject) =>
       database.prepare('DELETE FROM attempts WHERE subject = $1 AND id IS NULL').run(subject),
-    forget: async (failuresBefore, daysBefore) => {
+    deleteExpired: async (failuresBefore, daysBefore) => {
       const attempts = await deleteSome(database, 'attempts', 'at < $1', failuresBefore)
       const people = await deleteSome(database, 'key_subjects', 'day < $1', daysBefore)
       const days = await deleteSome(database, 'key_days', 'day < $1', daysBefore)

@@ -45,7 +45,7 @@ export type IdempotencyTable = {
   /** Gives up a claim without a response. After a paid call the row stays, with its count and its last failure. */
   readonly release: (claim: ClaimId, failure: string | null) => Promise<void>
   /** Deletes some of what has expired; see delete-some.ts. */
-  readonly forget: (now: number) => Promise<number>
+  readonly deleteExpired: (now: number) => Promise<number>
 }
 
 /** A lease that ends this much too late was taken while a clock was ahead. */
@@ -65,7 +65,7 @@ export function createIdempotencyTable(database: Database): IdempotencyTable {
   return {
     claim: (claim) => database.transaction((tx) => claimInTx(tx, claim)),
     release: (claim, failure) => database.transaction((tx) => releaseInTx(tx, claim, failure)),
-    forget: (now) => deleteSome(database, 'idempotency', toOver(toSharedNow(database, '$1')), now),
+    deleteExpired: (now) => deleteSome(database, 'idempotency', toOver(toSharedNow(database, '$1')), now),
   }
 }
 

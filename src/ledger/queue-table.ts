@@ -60,7 +60,7 @@ export type QueueTable = {
    * Deletes some of the answers that are no longer kept, and later what is left of their rows; see delete-some.ts. Those of a
    * batch are kept until the given time after its end.
    */
-  readonly forget: (keepMs: number, now: number) => Promise<number>
+  readonly deleteExpired: (keepMs: number, now: number) => Promise<number>
 }
 
 type Claim = { readonly lease: string; readonly leaseMs: number }
@@ -140,7 +140,7 @@ export function createQueueTable(database: Database): QueueTable {
       )
       return (await list.all(batch, most, at)).map(toQueued)
     },
-    forget: (keepMs, at) => forget(database, keepMs, at),
+    deleteExpired: (keepMs, at) => deleteExpired(database, keepMs, at),
   }
 }
 
@@ -176,7 +176,7 @@ async function countPending(database: Database): Promise<QueueCount[]> {
   }))
 }
 
-async function forget(database: Database, keepMs: number, at: number): Promise<number> {
+async function deleteExpired(database: Database, keepMs: number, at: number): Promise<number> {
   const now = toSharedNow(database, '$1')
   const over = `due_at IS NULL AND expires_at <= ${now}`
   const until = `(SELECT COALESCE(ended_at, ${now}) + CAST($2 AS BIGINT) FROM batches WHERE batches.id = batch)`

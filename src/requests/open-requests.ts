@@ -49,14 +49,14 @@ const PAUSE_MS = 20
 
 /** Until the returned function is called: deletes what is too old or too much, in small steps. */
 function startPruning(
-  table: Pick<RequestTable, 'prune'>,
+  table: Pick<RequestTable, 'deleteExpired'>,
   limits: PruneLimits,
   onFailure: (error: unknown) => void,
 ): () => Promise<void> {
   let isStopped = false
   let running: Promise<void> | undefined
   const run = () => {
-    running ??= pruneRequests(table, limits, () => isStopped)
+    running ??= deleteExpiredRequests(table, limits, () => isStopped)
       .catch(onFailure)
       .finally(() => {
         running = undefined
@@ -70,11 +70,12 @@ function startPruning(
   }
 }
 
-export async function pruneRequests(
-  table: Pick<RequestTable, 'prune'>,
+export async function deleteExpiredRequests(
+  table: Pick<RequestTable, 'deleteExpired'>,
   { keepMs, mostRequests }: PruneLimits,
   isStopped: () => boolean = () => false,
 ): Promise<void> {
   const before = keepMs === 'off' ? Number.MAX_SAFE_INTEGER : steadyNow() - keepMs
-  while (!isStopped() && (await table.prune(before, mostRequests)) === BLOCKS_PER_STEP) await pause(PAUSE_MS)
+  while (!isStopped() && (await table.deleteExpired(before, mostRequests)) === BLOCKS_PER_STEP)
+    await pause(PAUSE_MS)
 }

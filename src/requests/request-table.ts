@@ -40,7 +40,7 @@ export type RequestTable = {
   /** How many requests the log has. */
   readonly count: () => Promise<number>
   /** Deletes a few of the blocks that end before a time, or that are the oldest of more than `mostRequests`. Returns how many. */
-  readonly prune: (before: number, mostRequests: number) => Promise<number>
+  readonly deleteExpired: (before: number, mostRequests: number) => Promise<number>
 }
 
 /** Blocks are large: few enough that no request waits for their removal. */
@@ -74,7 +74,7 @@ export function createRequestTable(database: Database): RequestTable {
       return row && { ...toHead(row), lines: row.lines as Uint8Array }
     },
     count,
-    prune: async (before, mostRequests) => {
+    deleteExpired: async (before, mostRequests) => {
       let excess = (await count()) - mostRequests
       const due = (await oldest.all()).filter((row) => {
         if (Number(row.to_at) >= before && excess <= 0) return false

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { forgetSessions } from '../accounts/sessions.ts'
+import { deleteExpiredSessions } from '../accounts/sessions.ts'
 import { archiveLog } from '../audit/archive/archive-log.ts'
 import { ARCHIVE_SUFFIX } from '../audit/archive/whole-log.ts'
 import { Stopped } from '../audit/archive/write-archive.ts'
@@ -9,8 +9,8 @@ import type { AuditLog } from '../audit/audit-log.ts'
 import { startSubjectIndex } from '../audit/index-subjects.ts'
 import type { RecentRows } from '../audit/recent-rows.ts'
 import { createSigner } from '../audit/signing.ts'
-import { forgetReviews } from '../catalogue/review.ts'
-import { forgetVersions } from '../catalogue/versions.ts'
+import { deleteExpiredReviews } from '../catalogue/review.ts'
+import { deleteExpiredVersions } from '../catalogue/versions.ts'
 import type { Config } from '../context/config.ts'
 import { recordSizes } from '../context/storage-report.ts'
 import { openStore, type Store } from '../context/store.ts'
@@ -29,7 +29,7 @@ import type { Log } from '../telemetry/log.ts'
  * Deletes expired rows, or prepares for new ones. One that returns a number has more to delete while it returns a full step. One
  * that takes long asks whether it is to stop.
  */
-type Forget = (isStopped: () => boolean) => Promise<unknown>
+type CleanupTask = (isStopped: () => boolean) => Promise<unknown>
 
 /** Between two steps, for the requests that are waiting. */
 const PAUSE_MS = 5
@@ -44,25 +44,25 @@ type CleanupConfig = Pick<Config, 'statisticsKeep' | 'dataDir' | 'checkpointDir'
 export function startCleanup(
   log: Log,
   tables: Store,
-  others: readonly { readonly forget: Forget }[],
+  others: readonly { readonly deleteExpired: CleanupTask }[],
   { workerNumber, recent, ...config }: CleanupConfig,
 ): () => Promise<void> {
   const { audit, reuse, accounts, statistics, sourceCalls, rates, catalogue, reviews } = tables
-  const tasks: readonly Forget[] = [
+  const tasks: readonly CleanupTask[] = [
     () => audit.prepareMonths(Date.now()),
-    ...others.map(({ forget }) => forget),
-    () => reuse.forget(steadyNow()),
-    () => rates.forget(steadyNow()),
-    () => forgetSessions(accounts),
-    () => statistics.forget(toFirstKept(Date.now(), config.statisticsKeep)),
-    () => sourceCalls.forget(toFirstKept(Date.now(), config.statisticsKeep)),
-    () => forgetVersions(catalogue, Date.now()),
-    () => forgetReviews(reviews, Date.now()),
+    ...others.map(({ deleteExpired }) => deleteExpired),
+    () => reuse.deleteExpired(steadyNow()),
+    () => rates.deleteExpired(steadyNow()),
+    () => deleteExpiredSessions(accounts),
+    () => statistics.deleteExpired(toFirstKept(Date.now(), config.statisticsKeep)),
+    () => sourceCalls.deleteExpired(toFirstKept(Date.now(), config.statisticsKeep)),
+    () => deleteExpiredVersions(catalogue, Date.now()),
+    () => deleteExpiredReviews(reviews, Date.now()),
   ]
   let isStopped = false
   let running: Promise<void> | undefined
   const cleanUp = () => {
-    running ??= forgetAll(tasks, log, () => isStopped).finally(() => {
+    running ??= runTasks(tasks, log, () => isStopped).finally(() => {
       running = undefined
     })
   }
@@ -85,14 +85,14 @@ export function startCleanup(
 }
 
 /** One after the other, in small steps. A failure ends its task until the next hour, and no other. */
-export async function forgetAll(
-  tasks: readonly Forget[],
+export async function runTasks(
+  tasks: readonly CleanupTask[],
   log: Pick<Log, 'failure'>,
   isStopped: () => boolean,
 ): Promise<void> {
-  for (const forget of tasks)
+  for (const task of tasks)
     try {
-      while (!isStopped() && isFullStep(await forget(isStopped))) await pause(PAUSE_MS)
+      while (!isStopped() && isFullStep(await task(isStopped))) await pause(PAUSE_MS)
     } catch (error) {
       log.failure(error)
     }
@@ -106,7 +106,7 @@ type RetentionDeps = Omit<ArchivingDeps, 'isStopped'> & { readonly workerNumber:
 
 /** Notes the sizes, erases old records and archives old audit rows: in one worker of each node, with each cleanup. */
 export const createRetention = (config: RetentionConfig, { workerNumber, ...deps }: RetentionDeps) => ({
-  forget: async (isStopped: () => boolean): Promise<void> => {
+  deleteExpired: async (isStopped: () => boolean): Promise<void> => {
     if (workerNumber === 1) await runRetention(config, { ...deps, isStopped })
   },
 })

@@ -67,10 +67,10 @@ export async function createContext(
   const telemetry = await openTelemetry(config, described)
   const rateLimit = openRateLimit(config, store, nodes)
   const batches = openBatches(config, { store, audit, queue, log })
-  const forgetting = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
+  const cleanedUp = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
   const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
   const cleanupConfig = { ...config, keyring, workerNumber, recent }
-  const stopCleanup = startCleanup(log, store, [...forgetting, retention], cleanupConfig)
+  const stopCleanup = startCleanup(log, store, [...cleanedUp, retention], cleanupConfig)
   const revocations = keepRevocationsFile({ tables: store, keyring, config, log, workerNumber })
   const context: Omit<Context, 'close'> = {
     config,

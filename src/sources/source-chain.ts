@@ -28,7 +28,7 @@ export type SourceChain = {
   readonly prices: Prices
   /** One line for each operation that a named source cannot serve. */
   readonly warnings: readonly string[]
-  readonly forget: () => Promise<void>
+  readonly deleteExpired: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -84,7 +84,7 @@ export async function openSourceChain(config: SourceSettings, deps: ChainDeps): 
     learntAt: sharedState.learntAt,
     listSpend: sharedState.listSpend,
     prices,
-    forget: sharedState.forget,
+    deleteExpired: sharedState.deleteExpired,
     close: async () => {
       await sharedState.close()
       for (const source of opened.values()) await source.close?.()

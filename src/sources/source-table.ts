@@ -24,7 +24,7 @@ export type SourceTable = {
   readonly listStates: (since: number) => Promise<PublishedState[]>
   /** Deletes the states of a node that stops. */
   readonly retire: (node: string) => Promise<void>
-  readonly forget: (before: {
+  readonly deleteExpired: (before: {
     states: number
     spendDay: number
     refundDay: number
@@ -113,7 +113,7 @@ export function createSourceTable(database: Database): SourceTable {
     retire: async (node) => {
       await database.prepare('DELETE FROM source_states WHERE node = $1').run(node)
     },
-    forget: async ({ states: statesBefore, spendDay, refundDay, month }) => {
+    deleteExpired: async ({ states: statesBefore, spendDay, refundDay, month }) => {
       await database.prepare('DELETE FROM source_states WHERE at < $1').run(statesBefore)
       await database.prepare('DELETE FROM source_spend WHERE day < $1').run(spendDay)
       await database.prepare('DELETE FROM source_refunds WHERE day < $1').run(refundDay)

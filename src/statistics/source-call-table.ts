@@ -30,7 +30,7 @@ export type SourceCallTable = {
     readonly until: string
   }) => Promise<SourceCallStep[]>
   /** Deletes some of the spans before these; see delete-some.ts. */
-  readonly forget: (firstKept: Readonly<Record<Span, string>>) => Promise<number>
+  readonly deleteExpired: (firstKept: Readonly<Record<Span, string>>) => Promise<number>
 }
 
 export function createSourceCallTable(database: Database): SourceCallTable {
@@ -49,7 +49,7 @@ export function createSourceCallTable(database: Database): SourceCallTable {
         count: Number(row.count),
         kobo: Number(row.kobo),
       })),
-    forget: async (firstKept) => {
+    deleteExpired: async (firstKept) => {
       let most = 0
       for (const span of SPANS)
         most = Math.max(

@@ -33,7 +33,7 @@ export type StatisticsTable = LatencyQueries &
       sinceDay: string,
     ) => Promise<{ key_id: string; verifications: number; last_hour: string }[]>
     /** Deletes some of the spans before these; see delete-some.ts. */
-    readonly forget: (firstKept: Readonly<Record<Span, string>>) => Promise<number>
+    readonly deleteExpired: (firstKept: Readonly<Record<Span, string>>) => Promise<number>
   }
 
 const FAILED = `CASE WHEN outcome IN ('verified', 'not_verified') THEN 0 ELSE count END`
@@ -94,7 +94,7 @@ export function createStatisticsTable(database: Database): StatisticsTable {
         verifications: Number(count),
         last_hour: toSpanName('hour', String(last)),
       })),
-    forget: async (firstKept) => {
+    deleteExpired: async (firstKept) => {
       let most = 0
       for (const table of ['statistics', 'latencies'])
         for (const span of SPANS)

@@ -23,7 +23,7 @@ export type GuessLimit = {
   /** At the start: withdraws the guesses that were under way when this node died. */
   readonly recover: () => Promise<void>
   /** Deletes what is too old to count. */
-  readonly forget: () => Promise<number>
+  readonly deleteExpired: () => Promise<number>
   /** At the end: waits for pending writes. */
   readonly finish: () => Promise<void>
 }
@@ -122,7 +122,7 @@ export function createGuessLimit(
     },
     recover: () => table.withdrawAll(`${node}/`),
     finish: withdrawals.finish,
-    forget: () => table.forget(now() - GUESS_LIMITS.windowMs, toLagosDay(now())),
+    deleteExpired: () => table.deleteExpired(now() - GUESS_LIMITS.windowMs, toLagosDay(now())),
   }
 }
 

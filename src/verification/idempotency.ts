@@ -48,7 +48,7 @@ export type Idempotency = {
   readonly complete: (claim: IdempotencyClaim, response: StoredResponse) => Completion
   /** Failures are not stored. A retry runs again, with the paid calls that are left. */
   readonly release: (claim: IdempotencyClaim, error: unknown) => Promise<void>
-  readonly forget: () => Promise<number>
+  readonly deleteExpired: () => Promise<number>
 }
 
 type Begun = { readonly stored: StoredResponse } | { readonly claim: IdempotencyClaim }
@@ -116,9 +116,9 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
       await Promise.all(refunds)
       await release(id, isSourceFailure(error) ? error.code : null)
     },
-    forget: () => {
+    deleteExpired: () => {
       unreleased.clear()
-      return table.forget(steadyNow())
+      return table.deleteExpired(steadyNow())
     },
   }
 }

@@ -7,7 +7,7 @@ export type ReuseTable = {
   /** Stores nothing about a person who was just erased: the result may be older than the erasure. */
   readonly keep: (subject: Uint8Array, sealed: Uint8Array, expiresAt: number, now: number) => Promise<void>
   /** Deletes some of what has expired; see delete-some.ts. */
-  readonly forget: (now: number) => Promise<number>
+  readonly deleteExpired: (now: number) => Promise<number>
 }
 
 export function createReuseTable(database: Database): ReuseTable {
@@ -25,6 +25,6 @@ export function createReuseTable(database: Database): ReuseTable {
         )
         .run(subject, sealed, expiresAt, now)
     },
-    forget: (now) => deleteSome(database, 'reused_results', 'expires_at <= $1', now),
+    deleteExpired: (now) => deleteSome(database, 'reused_results', 'expires_at <= $1', now),
   }
 }

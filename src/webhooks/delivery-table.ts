@@ -64,7 +64,7 @@ export type DeliveryTable = {
   /** Counts up to `most`. */
   readonly countPending: (endpointId: string, most: number) => Promise<number>
   /** Deletes some of what is too old or too much, or of a deleted endpoint; see delete-some.ts. */
-  readonly forget: (kept: Kept, now: number) => Promise<number>
+  readonly deleteExpired: (kept: Kept, now: number) => Promise<number>
 }
 
 export function createDeliveryTable(database: Database): DeliveryTable {
@@ -90,7 +90,7 @@ export function createDeliveryTable(database: Database): DeliveryTable {
     resend: async (endpointId, eventId, now) =>
       (await database.prepare(toResend(database)).run(endpointId, eventId, now)) > 0,
     countPending: async (endpointId, most) => Number((await count.get(endpointId, most))?.count),
-    forget: (kept, now) => forgetSome(database, kept, now),
+    deleteExpired: (kept, now) => deleteExpired(database, kept, now),
   }
 }
 
@@ -138,7 +138,7 @@ const toRelease = (database: Database) => `UPDATE webhook_deliveries
 const ORPHANS = `NOT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.id = endpoint_id)`
 
 /** Pending deliveries of an enabled endpoint are never deleted: their attempts end. */
-async function forgetSome(database: Database, { ageMs, most }: Kept, now: number): Promise<number> {
+async function deleteExpired(database: Database, { ageMs, most }: Kept, now: number): Promise<number> {
   const tooOld = `${toSharedNow(database, 'CAST($1 AS BIGINT)')} - CAST($2 AS BIGINT)`
   const row = await database.prepare(NEWEST_FINISHED).get(most)
   const newest = Number(row?.finished_at ?? 0)

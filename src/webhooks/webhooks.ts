@@ -25,7 +25,7 @@ export type Webhooks = {
   readonly post: Post
   /** Attempts of this process since the start. */
   readonly counts: { delivered: number; failed: number }
-  readonly forget: () => Promise<number>
+  readonly deleteExpired: () => Promise<number>
   readonly close: () => Promise<void>
 }
 
@@ -113,7 +113,8 @@ export function openWebhooks(options: WebhooksOptions): Webhooks {
     },
     post,
     counts,
-    forget: () => store.deliveries.forget({ ageMs: config.webhooksLog, most: MAX_KEPT }, steadyNow()),
+    deleteExpired: () =>
+      store.deliveries.deleteExpired({ ageMs: config.webhooksLog, most: MAX_KEPT }, steadyNow()),
     close: async () => {
       memory.close()
       await watch.close()

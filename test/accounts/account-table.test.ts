@@ -217,7 +217,7 @@ describeEngines(ENGINES, (engine) => {
       const [old, fresh] = [await openSession(name, NOW - 20), await openSession(name, NOW)]
       const [void_, good] = [toInvitation({ expiresAt: NOW }), toInvitation({ expiresAt: NOW + 1 })]
       for (const invitation of [void_, good]) await store.accounts.invite(invitation)
-      await store.accounts.forget({ ...LIMITS, now: NOW })
+      await store.accounts.deleteExpired({ ...LIMITS, now: NOW })
       const all = { openedAfter: 0, seenAfter: 0 }
       expect(await store.accounts.findSession(old, all)).toBeUndefined()
       expect(await store.accounts.findSession(fresh, all)).toBeDefined()

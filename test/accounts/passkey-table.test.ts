@@ -177,7 +177,7 @@ describeEngines(ENGINES, (engine) => {
       const [old, recent] = [newId(), newId()]
       await insert(old, Date.now() - 3_700_000)
       await insert(recent, Date.now() - 3_500_000)
-      await store.passkeys.forget(Date.now())
+      await store.passkeys.deleteExpired(Date.now())
       const left = (await store.database.prepare('SELECT id FROM used_challenges').all()).map(({ id }) => id)
       expect([left.includes(old), left.includes(recent)]).toEqual([false, true])
     })

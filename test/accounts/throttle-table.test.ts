@@ -105,12 +105,12 @@ describeEngines(ENGINES, (engine) => {
     expect([await isWaiting(kept), await isWaiting(toKey('pair ada'))]).toEqual([true, false])
     await database.prepare("DELETE FROM sign_in_failures WHERE id NOT LIKE 'kept:%'").run()
     await age(20 * 3_600_000)
-    expect(await throttle.forget(Date.now())).toBe(0)
+    expect(await throttle.deleteExpired(Date.now())).toBe(0)
     await throttleOf().begin([kept])
     const rows = await database.prepare('SELECT failures FROM sign_in_failures').all()
     expect(rows.map(({ failures }) => Number(failures))).toEqual([2])
     await age(86_400_001)
-    expect(await throttle.forget(Date.now())).toBe(1)
+    expect(await throttle.deleteExpired(Date.now())).toBe(1)
   })
 
   it('counts are deleted an hour after the last failure, and hold no name and no address', async () => {
@@ -118,8 +118,8 @@ describeEngines(ENGINES, (engine) => {
     const [store] = stores as [Store]
     const rows = JSON.stringify(await store.database.prepare('SELECT * FROM sign_in_failures').all())
     expect(rows).not.toMatch(/nkem|203\.0|pair/)
-    expect(await store.throttle.forget(Date.now())).toBe(0)
+    expect(await store.throttle.deleteExpired(Date.now())).toBe(0)
     await age(3_600_001)
-    expect(await store.throttle.forget(Date.now())).toBe(1)
+    expect(await store.throttle.deleteExpired(Date.now())).toBe(1)
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inviteAccount, resetAccount, toTokenId } from '../../src/accounts/accounts.ts'
-import { createSessions, forgetSessions } from '../../src/accounts/sessions.ts'
+import { createSessions, deleteExpiredSessions } from '../../src/accounts/sessions.ts'
 import { createAuthentication } from '../../src/admin/authentication.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Session } from '../../src/admin/sessions.ts'
@@ -294,7 +294,7 @@ describe('a session', () => {
   it('is deleted only after it has ended', async () => {
     const [old, fresh] = [await server.openSession('owner'), await server.openSession('owner')]
     await age(old, 20 * MINUTE_MS, 16 * MINUTE_MS)
-    await forgetSessions(server.context.store.accounts)
+    await deleteExpiredSessions(server.context.store.accounts)
     expect([await readSeen(old), await statusOf(fresh)]).toEqual([Number.NaN, 200])
   })
 

@@ -40,8 +40,8 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
   it('archives what TABBAT_AUDIT_KEEP no longer keeps, once', async () => {
     const { store, deps, events, archives } = await openPlace()
     const retention = createRetention(config(archives), deps)
-    await retention.forget(never)
-    await retention.forget(never)
+    await retention.deleteExpired(never)
+    await retention.deleteExpired(never)
     expect(events).toEqual([{ event: 'audit_archived', number: 1, rows: 120 }])
     const files = findArchives([archives])
     expect(files).toEqual([expect.stringMatching(/audit-before-\d{4}-\d\d-\d{8}T\d{6}Z\.audit\.zst$/)])
@@ -56,21 +56,21 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
   it('of several nodes one archives', async () => {
     const { store, deps, events, archives } = await openPlace()
     const nodes = [1, 2, 3].map(() => createRetention(config(archives), deps))
-    await Promise.all(nodes.map(({ forget }) => forget(never)))
+    await Promise.all(nodes.map(({ deleteExpired }) => deleteExpired(never)))
     expect(events).toEqual([{ event: 'audit_archived', number: 1, rows: 120 }])
     expect(await store.archives.list()).toHaveLength(1)
   })
 
   it('does nothing if it is off, or in another worker', async () => {
     const { store, deps, archives } = await openPlace()
-    await createRetention(config(archives, 'off'), deps).forget(never)
-    await createRetention(config(archives), { ...deps, workerNumber: 2 }).forget(never)
+    await createRetention(config(archives, 'off'), deps).deleteExpired(never)
+    await createRetention(config(archives), { ...deps, workerNumber: 2 }).deleteExpired(never)
     expect(await store.archives.list()).toEqual([])
   })
 
   it('stops when the server stops, without an incomplete file', async () => {
     const { store, deps, events, archives } = await openPlace()
-    await createRetention(config(archives), deps).forget(() => true)
+    await createRetention(config(archives), deps).deleteExpired(() => true)
     expect(events).toEqual([])
     expect(readdirSync(archives)).toEqual([])
     expect(await store.archives.list()).toEqual([])
@@ -82,14 +82,14 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
     for (const name of ['old', 'young']) writeFileSync(join(archives, `${name}.audit.zst.part`), 'x')
     const before = (Date.now() - 2 * DAY_MS) / 1000
     utimesSync(join(archives, 'old.audit.zst.part'), before, before)
-    await createRetention(config(archives), deps).forget(never)
+    await createRetention(config(archives), deps).deleteExpired(never)
     expect(readdirSync(archives).filter((name) => name.endsWith('.part'))).toEqual(['young.audit.zst.part'])
   })
 
   it('reports a folder that cannot be used, and removes nothing', async () => {
     const { store, deps, events, archives } = await openPlace()
     writeFileSync(archives, 'a file')
-    await createRetention(config(archives), deps).forget(never)
+    await createRetention(config(archives), deps).deleteExpired(never)
     expect(events).toMatchObject([{ event: 'audit_archive_failed' }, expect.anything()])
     expect(await store.archives.list()).toEqual([])
   })

@@ -113,11 +113,11 @@ describeEngines(ENGINES, ({ createPlace }) => {
     await age('queued_verifications', 'expires_at')
     const whileRunning = await list()
     expect(whileRunning.filter(({ answer }) => answer)).toHaveLength(1)
-    await store.queue.forget(keepMs, steadyNow())
+    await store.queue.deleteExpired(keepMs, steadyNow())
     expect((await list()).filter(({ answer }) => answer)).toHaveLength(1)
     await finish(second, 'verified')
     await age('queued_verifications', 'expires_at')
-    await store.queue.forget(keepMs, steadyNow())
+    await store.queue.deleteExpired(keepMs, steadyNow())
     expect(await states()).toEqual([
       ['answered', true],
       ['answered', true],
@@ -128,7 +128,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
       ['gone', false],
     ])
     await age('queued_verifications', 'expires_at')
-    while ((await store.queue.forget(keepMs, steadyNow())) > 0);
+    while ((await store.queue.deleteExpired(keepMs, steadyNow())) > 0);
     const left = 'SELECT COUNT(*) AS n FROM queued_verifications WHERE answer IS NOT NULL'
     expect(Number((await store.database.prepare(left).get())?.n)).toBe(0)
   })
@@ -157,7 +157,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
       await store.batches.addRows({ id, owner: OWNER }, [toRow(1), toRow(2)], steadyNow())
       await store.batches.breakOff({ id, owner: OWNER })
       expect((await begin(newId(), { idempotency: Buffer.from('name') })).state).toBe('begun')
-      while ((await store.batches.forget(60_000, steadyNow())) > 0);
+      while ((await store.batches.deleteExpired(60_000, steadyNow())) > 0);
       expect(
         await store.batches.listResults(id, { afterLine: 0, most: 10, keepMs: 60_000 }, steadyNow()),
       ).toEqual([])
@@ -379,9 +379,9 @@ describeEngines(ENGINES, ({ createPlace }) => {
   describe('a batch whose time is over', () => {
     it('is deleted with its rows, in steps', async () => {
       const { id } = await receive(Array.from({ length: 2500 }, (_each, index) => toRefused(index + 1)))
-      expect(await store.batches.forget(60_000, steadyNow())).toBe(0)
+      expect(await store.batches.deleteExpired(60_000, steadyNow())).toBe(0)
       let steps = 0
-      while ((await store.batches.forget(-1, steadyNow())) > 0) steps += 1
+      while ((await store.batches.deleteExpired(-1, steadyNow())) > 0) steps += 1
       expect(steps).toBe(store.database.dialect === 'postgres' ? 4 : 26)
       expect(await store.batches.find(id, 'key', DAY_MS, steadyNow())).toBeUndefined()
       const left = await store.database.prepare('SELECT COUNT(*) AS n FROM batch_rows').get()
@@ -391,20 +391,20 @@ describeEngines(ENGINES, ({ createPlace }) => {
     it('is not shown any more, and its Idempotency-Key leads to it for a day', async () => {
       const idempotency = Buffer.from('name')
       const { id } = await receive([toRefused(1)], 'key', { idempotency })
-      const forgetAll = async () => {
-        while ((await store.batches.forget(60_000, steadyNow())) > 0);
+      const deleteAllExpired = async () => {
+        while ((await store.batches.deleteExpired(60_000, steadyNow())) > 0);
       }
       const age = (ms: number) =>
         store.database.prepare('UPDATE batches SET ended_at = ended_at - $1').run(ms)
       await age(60_000)
-      await forgetAll()
+      await deleteAllExpired()
       const left = await store.database.prepare('SELECT COUNT(*) AS n FROM batch_rows').get()
       expect(Number(left?.n)).toBe(0)
       expect(await store.batches.find(id, 'key', 60_000, steadyNow())).toBeUndefined()
       expect(await store.batches.list(Number.MAX_SAFE_INTEGER, 10, 60_000, steadyNow())).toEqual([])
       expect(await begin(newId(), { idempotency })).toMatchObject({ state: 'known', batch: { id } })
       await age(DAY_MS - 60_000)
-      await forgetAll()
+      await deleteAllExpired()
       expect((await begin(newId(), { idempotency })).state).toBe('begun')
     })
   })

@@ -460,7 +460,7 @@ function describeGuesses(store: () => Store): void {
     it('are deleted when they are old', async () => {
       const [subject, keyId] = [newSubject(), newId()]
       for (const at of [NOW - 2, NOW - 1, NOW]) await admit({ subject, keyId, at })
-      await store().guesses.forget(NOW - 1, 0)
+      await store().guesses.deleteExpired(NOW - 1, 0)
       expect(await countAdmitted(times(9, () => ({ subject, keyId })))).toBe(3)
     })
   })
@@ -491,7 +491,7 @@ function describeGuesses(store: () => Store): void {
       expect(await guess()).toBe('quota_exceeded')
       expect(await guess({ day: 20_001 })).toBe('admitted')
       expect(await guess({ keyId: newId() })).toBe('admitted')
-      await store().guesses.forget(0, 20_001)
+      await store().guesses.deleteExpired(0, 20_001)
       expect(await guess()).toBe('admitted')
       expect(await guess({ day: 20_001 })).toBe('quota_exceeded')
     })

@@ -47,7 +47,7 @@ describeEngines(ENGINES, (engine) => {
     for (const owner of ['a', 'b', 'c']) await store.nodes.sendHeartbeat(beat(owner), now)
     await age('a', HOUR_MS + 10_000)
     await age('b', HOUR_MS - 600_000)
-    expect(await store.nodes.forget(now)).toBe(1)
+    expect(await store.nodes.deleteExpired(now)).toBe(1)
     expect((await store.nodes.list(now)).map(({ owner, isAlive }) => [owner, isAlive])).toEqual([
       ['b', false],
       ['c', true],

@@ -90,9 +90,9 @@ describe.skipIf(missing !== undefined)('PgBouncer in transaction mode', () => {
 
   it('rolls back what failed', async () => {
     const store = await openStore({ dataDir: newFolder(), databaseUrl: url })
-    const broken = store.database.transaction(async (inside) => {
-      await inside.prepare("INSERT INTO imports VALUES ('bouncer', 'b', 1)").run()
-      await inside.prepare('SELECT 1/0').run()
+    const broken = store.database.transaction(async (tx) => {
+      await tx.prepare("INSERT INTO imports VALUES ('bouncer', 'b', 1)").run()
+      await tx.prepare('SELECT 1/0').run()
     })
     await expect(broken).rejects.toMatchObject({ code: '22012' })
     await expect(store.database.prepare('SELECT 1/0').run()).rejects.toMatchObject({ code: '22012' })

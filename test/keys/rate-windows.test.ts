@@ -52,6 +52,6 @@ describeEngines(ENGINES, (engine) => {
       expect(await lease(1)).toMatchObject({ tokens: 1, left: 99 })
     }
     await store.database.prepare('UPDATE rate_windows SET ends_at = ends_at - 60001').run()
-    expect(await store.rates.forget(Date.now())).toBe(1)
+    expect(await store.rates.deleteExpired(Date.now())).toBe(1)
   })
 })

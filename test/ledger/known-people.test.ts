@@ -86,7 +86,7 @@ describe('createKnownPeople', () => {
   it('forgets rows that were deleted while the clock was ahead, although their ids are used again', async () => {
     const [first, second] = [await open(), await open()]
     await first.admit([1, 2, 3])
-    await createGuessTable(opened[1] as Database).forget(0, 2)
+    await createGuessTable(opened[1] as Database).deleteExpired(0, 2)
     await second.admit([4, 5])
     expect(await first.admit([1, 4, 5])).toEqual([1])
     await second.admit([6, 7])

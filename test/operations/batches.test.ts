@@ -304,7 +304,7 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
       const headers = bearer(await server.createKey())
       const answer = await send('{}\n'.repeat(50_001), NDJSON, headers)
       expect([answer.statusCode, answer.json().code]).toEqual([413, 'batch_too_large'])
-      while ((await server.context.batches.forget()) > 0);
+      while ((await server.context.batches.deleteExpired()) > 0);
       const left = await server.context.store.database
         .prepare(`SELECT COUNT(*) AS n FROM batches WHERE state = 'broken'`)
         .get()

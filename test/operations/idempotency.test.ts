@@ -292,7 +292,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
     expect([second.statusCode, isReplay(second)]).toEqual([200, false])
     expect(referenceOf(second)).not.toBe(referenceOf(first))
     await run('UPDATE idempotency SET expires_at = 1').run()
-    await server.context.idempotency.forget()
+    await server.context.idempotency.deleteExpired()
     expect(await run('SELECT * FROM idempotency').all()).toEqual([])
   })
 

@@ -62,8 +62,8 @@ async function openServer(engine: string, settings: Record<string, string> = {})
       'UPDATE idempotency SET expires_at = expires_at - $1',
     ])
       await store.database.prepare(sql).run(ms)
-    await store.queue.forget(queue.settings.keepMs, Date.now())
-    await store.idempotency.forget(Date.now())
+    await store.queue.deleteExpired(queue.settings.keepMs, Date.now())
+    await store.idempotency.deleteExpired(Date.now())
   }
   return { ...server, vendor, key, ask, call, attempted, ended, age }
 }

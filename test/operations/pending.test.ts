@@ -265,10 +265,10 @@ describe.each(engines)('a pending verification on %s', (engine) => {
       database.prepare('UPDATE queued_verifications SET expires_at = expires_at - $1').run(ms)
     await pass(86_400_000)
     expect((await read(reference)).status).toBe(410)
-    await queue.forget(0, Date.now())
+    await queue.deleteExpired(0, Date.now())
     expect((await read(reference)).status).toBe(410)
     await pass(7 * 86_400_000)
-    await queue.forget(0, Date.now())
+    await queue.deleteExpired(0, Date.now())
     expect((await read(reference)).status).toBe(404)
   })
 

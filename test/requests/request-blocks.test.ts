@@ -78,9 +78,9 @@ describeEngines(ENGINES, (engine) => {
       Array.from({ length: 10 }, (_each, index) => toBlock(index * 10)),
       [],
     )
-    expect(await requests.prune(NOW + 25, 1000)).toBe(2)
-    expect(await requests.prune(NOW + 25, 1000)).toBe(0)
-    expect(await requests.prune(0, 35)).toBe(5)
+    expect(await requests.deleteExpired(NOW + 25, 1000)).toBe(2)
+    expect(await requests.deleteExpired(NOW + 25, 1000)).toBe(0)
+    expect(await requests.deleteExpired(0, 35)).toBe(5)
     expect((await requests.list(EVERYTHING)).map(({ first }) => first)).toEqual([90, 80, 70])
     expect(await requests.count()).toBe(30)
     await close()
@@ -92,8 +92,8 @@ describeEngines(ENGINES, (engine) => {
       Array.from({ length: BLOCKS_PER_STEP + 7 }, (_each, index) => toBlock(index)),
       [],
     )
-    expect(await requests.prune(Number.MAX_SAFE_INTEGER, 0)).toBe(BLOCKS_PER_STEP)
-    expect(await requests.prune(Number.MAX_SAFE_INTEGER, 0)).toBe(7)
+    expect(await requests.deleteExpired(Number.MAX_SAFE_INTEGER, 0)).toBe(BLOCKS_PER_STEP)
+    expect(await requests.deleteExpired(Number.MAX_SAFE_INTEGER, 0)).toBe(7)
     await close()
   })
 })

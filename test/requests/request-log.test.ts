@@ -3,7 +3,7 @@ import type { Store } from '../../src/context/store.ts'
 import { HOUR_MS } from '../../src/contract/time.ts'
 import type { FinishedRequest } from '../../src/requests/block-writer.ts'
 import { readKeyRates } from '../../src/requests/key-rates.ts'
-import { pruneRequests } from '../../src/requests/open-requests.ts'
+import { deleteExpiredRequests } from '../../src/requests/open-requests.ts'
 import { createRequestLog } from '../../src/requests/request-log.ts'
 import type { BlockHead, BlockId } from '../../src/requests/request-table.ts'
 import { type RequestFilter, searchRequests } from '../../src/requests/search.ts'
@@ -220,7 +220,7 @@ it.each([
     Array.from({ length: 120 }, (_each, first) => ({ ...block, first })),
     [],
   )
-  await pruneRequests(store.requests, limits)
+  await deleteExpiredRequests(store.requests, limits)
   expect(await store.requests.count()).toBe(0)
   await store.close()
 })

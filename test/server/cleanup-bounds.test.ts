@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { forgetReviews } from '../../src/catalogue/review.ts'
-import { forgetVersions, readBaseline, SCHEDULE } from '../../src/catalogue/versions.ts'
+import { deleteExpiredReviews } from '../../src/catalogue/review.ts'
+import { deleteExpiredVersions, readBaseline, SCHEDULE } from '../../src/catalogue/versions.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { ROWS_PER_STEP } from '../../src/database/delete-some.ts'
-import { forgetAll } from '../../src/server/cleanup.ts'
+import { runTasks } from '../../src/server/cleanup.ts'
 import { toFirstKept } from '../../src/statistics/steps.ts'
 import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 
@@ -17,8 +17,8 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
   })
   afterEach(() => store.close())
 
-  const forget = (task: () => Promise<number>) =>
-    forgetAll(
+  const cleanUp = (task: () => Promise<number>) =>
+    runTasks(
       [task],
       {
         failure: (error) => {
@@ -43,9 +43,9 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
     it('are deleted in steps after the time of the setting', async () => {
       await addDays(2500)
       let steps = 0
-      await forget(() => {
+      await cleanUp(() => {
         steps += 1
-        return store.statistics.forget(toFirstKept(NOW, 10 * DAY_MS))
+        return store.statistics.deleteExpired(toFirstKept(NOW, 10 * DAY_MS))
       })
       expect(steps).toBe(store.database.dialect === 'postgres' ? 4 : 2500 / ROWS_PER_STEP)
       const days = await listDays()
@@ -55,8 +55,8 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
 
     it('are deleted by two nodes at once', async () => {
       await addDays(2500)
-      const forgetOld = () => forget(() => store.statistics.forget(toFirstKept(NOW, 10 * DAY_MS)))
-      await Promise.all([forgetOld(), forgetOld()])
+      const deleteOld = () => cleanUp(() => store.statistics.deleteExpired(toFirstKept(NOW, 10 * DAY_MS)))
+      await Promise.all([deleteOld(), deleteOld()])
       expect(await listDays()).toHaveLength(11)
     })
   })
@@ -69,13 +69,13 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
         versions.map((version) => ({ ...version, origin: 'import', content: EMPTY, digest: 'x' })),
       )
     const listIds = async () => (await store.catalogue.list()).map(({ id }) => id)
-    const forgetOld = () => forget(() => forgetVersions(store.catalogue, NOW))
+    const deleteOld = () => cleanUp(() => deleteExpiredVersions(store.catalogue, NOW))
     const times = (count: number, author: string, at: number) =>
       Array.from({ length: count }, () => ({ author, at }))
 
     it('are kept if they are among the newest, or the first', async () => {
       await append(times(2203, 'a person', NOW))
-      await forgetOld()
+      await deleteOld()
       const ids = await listIds()
       expect(ids).toHaveLength(1001)
       expect(ids.slice(0, 2)).toEqual([1, 1204])
@@ -86,22 +86,22 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
       await append([...times(5, 'a person', NOW), ...times(1500, SCHEDULE, NOW)])
       const baseline = await readBaseline(store.catalogue, NOW)
       expect(baseline).toBeDefined()
-      await forgetOld()
+      await deleteOld()
       expect((await listIds()).slice(0, 3)).toEqual([1, 5, 6])
       expect(await readBaseline(store.catalogue, NOW)).toEqual(baseline)
     })
 
     it('are compared with the version of a week ago, and older ones are not kept for that', async () => {
       await append([...times(5, 'a person', 0), ...times(5, SCHEDULE, 0), ...times(1500, SCHEDULE, NOW)])
-      await forgetOld()
+      await deleteOld()
       expect((await listIds()).slice(0, 3)).toEqual([1, 10, 11])
     })
 
     it('all stay if there are few or none', async () => {
-      await forgetOld()
+      await deleteOld()
       expect(await listIds()).toEqual([])
       await append(times(3, SCHEDULE, 0))
-      await forgetOld()
+      await deleteOld()
       expect(await listIds()).toEqual([1, 2, 3])
     })
   })
@@ -116,7 +116,7 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
     await store.reviews.withdraw('relay', NOW)
     await propose('four', NOW)
     await store.reviews.withdraw('relay', 4)
-    await forget(() => forgetReviews(store.reviews, NOW))
+    await cleanUp(() => deleteExpiredReviews(store.reviews, NOW))
     const rows = await store.database.prepare('SELECT fingerprint FROM catalogue_reviews ORDER BY id').all()
     expect(rows.map(({ fingerprint }) => fingerprint)).toEqual(['one', 'three', 'four'])
     expect(await propose('one', NOW)).toEqual({ id: rejected, state: 'rejected', isNew: false })

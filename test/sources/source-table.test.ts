@@ -76,7 +76,7 @@ describeEngines(ENGINES, (engine) => {
     })
 
     it('are forgotten by span', async () => {
-      await one.sourceCalls.forget({ minute: '', hour: '2026-11-15T09', day: '' })
+      await one.sourceCalls.deleteExpired({ minute: '', hour: '2026-11-15T09', day: '' })
       const list = await other.sourceCalls.list({ span: 'hour', from: '', until: '9999' })
       expect(list.map((step) => step.at)).toEqual(['2026-11-15T09'])
     })
@@ -175,7 +175,12 @@ describeEngines(ENGINES, (engine) => {
       await one.sources.publish([state, { ...state, node: 'b', at: NOW - 1000 }])
       await one.sources.publish([{ ...state, state: '{}' }])
       expect(await other.sources.listStates(NOW)).toEqual([{ ...state, state: '{}' }])
-      await other.sources.forget({ states: NOW, spendDay: DAY + 1, refundDay: DAY + 1, month: '2026-11' })
+      await other.sources.deleteExpired({
+        states: NOW,
+        spendDay: DAY + 1,
+        refundDay: DAY + 1,
+        month: '2026-11',
+      })
       expect(await one.sources.listStates(0)).toHaveLength(1)
       expect(await one.sources.listSpend(DAY)).toEqual([])
       expect(await one.database.prepare('SELECT * FROM source_refunds').all()).toEqual([])
@@ -197,7 +202,7 @@ describeEngines(ENGINES, (engine) => {
       await one.reuse.keep(subject, second, NOW + 1000, NOW)
       expect(Buffer.from((await other.reuse.find(subject, NOW)) ?? []).equals(second)).toBe(true)
       expect(await other.reuse.find(subject, NOW + 1000)).toBeUndefined()
-      await one.reuse.forget(NOW + 999)
+      await one.reuse.deleteExpired(NOW + 999)
       expect(await other.reuse.find(subject, NOW)).toBeDefined()
       expect(await other.erasure.erase(toErasureSubject(subject), NOW)).toMatchObject({ reusedResults: 1 })
       expect(await one.reuse.find(subject, NOW)).toBeUndefined()

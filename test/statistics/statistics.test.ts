@@ -134,11 +134,11 @@ describeEngines(ENGINES, ({ createPlace }) => {
       { key_id: 'keyB', verifications: 1, last_hour: '2026-11-15T08' },
     ])
     // Minutes and hours go; days stay.
-    await store.statistics.forget({ minute: '2026-12', hour: '2026-12', day: '2026-11-15' })
+    await store.statistics.deleteExpired({ minute: '2026-12', hour: '2026-12', day: '2026-11-15' })
     expect(await store.statistics.outcomes({ span: 'hour', ...EVER })).toEqual([])
     expect(sum(await store.statistics.outcomes({ span: 'day', ...EVER }))).toBe(4)
     expect((await store.statistics.usageByKey('2026-11-15'))[0]?.last_hour).toBe('2026-11-15T08')
-    await store.statistics.forget({ minute: '2026-12', hour: '2026-12', day: '2026-11-16' })
+    await store.statistics.deleteExpired({ minute: '2026-12', hour: '2026-12', day: '2026-11-16' })
     expect(await store.statistics.outcomes({ span: 'day', ...EVER })).toEqual([])
     await log.close()
     await store.close()

@@ -30,7 +30,7 @@ type StoredSharedState = SharedState & {
   /** When the switches were last read, on the monotonic clock. */
   readonly learntAt: () => number
   readonly listSpend: () => Promise<Spent[]>
-  readonly forget: () => Promise<void>
+  readonly deleteExpired: () => Promise<void>
   /** Also writes pending refunds and removes the states of this node. */
   readonly close: () => Promise<void>
 }
@@ -99,9 +99,9 @@ export function createSharedState(options: Options): StoredSharedState {
     watch,
     learntAt: () => learntAt,
     listSpend: () => table.listSpend(toLagosDay(now())),
-    forget: () => {
+    deleteExpired: () => {
       const today = toLagosDay(now())
-      return table.forget({
+      return table.deleteExpired({
         states: now() - STATE_LIFE_MS,
         spendDay: today - KEEP_DAYS,
         refundDay: today - REFUND_DAYS,

@@ -67,7 +67,7 @@ export const openQueue = (
 
 /** After that of batches. */
 export const toCleanup = ({ table, settings: { keepMs } }: QueueDeps) => ({
-  forget: () => table.forget(keepMs, steadyNow()),
+  deleteExpired: () => table.deleteExpired(keepMs, steadyNow()),
 })
 
 /** How fast this process works on single verifications, for the time that callers are told to wait. */

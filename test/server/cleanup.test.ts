@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
-import { forgetAll } from '../../src/server/cleanup.ts'
+import { runTasks } from '../../src/server/cleanup.ts'
 import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 
 /** More than many steps, so that a single statement for all of it would be noticed. */
@@ -34,13 +34,13 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
     await fill()
     const steps: number[] = []
     const failures: unknown[] = []
-    const forget = async () => {
-      const deleted = await store.guesses.forget(0, 2)
+    const deleteExpired = async () => {
+      const deleted = await store.guesses.deleteExpired(0, 2)
       steps.push(deleted)
       return deleted
     }
     const broken = () => Promise.reject(new Error('a broken task'))
-    await forgetAll([broken, forget], { failure: (error) => failures.push(error) }, () => false)
+    await runTasks([broken, deleteExpired], { failure: (error) => failures.push(error) }, () => false)
     const step = store.database.dialect === 'postgres' ? 1000 : 100
     expect(steps).toEqual([...Array.from({ length: 20_000 / step }, () => step), 0])
     expect(await count('key_subjects')).toBe(ROWS / 5)
@@ -50,7 +50,7 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
   it('stops between two steps', async () => {
     await fill()
     let calls = 0
-    await forgetAll([() => store.guesses.forget(0, 2)], { failure: () => {} }, () => ++calls > 3)
+    await runTasks([() => store.guesses.deleteExpired(0, 2)], { failure: () => {} }, () => ++calls > 3)
     expect(await count('key_subjects')).toBe(ROWS - (store.database.dialect === 'postgres' ? 3000 : 300))
   })
 })
