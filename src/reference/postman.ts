@@ -1,6 +1,5 @@
 import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
-import { toCall } from './docs-page/call.ts'
-import { type Endpoint, listEndpoints, readOpenApi } from './docs-page/open-api.ts'
+import { type Endpoint, listEndpoints, readOpenApi, toCall } from './docs-page/open-api.ts'
 
 type Json = Record<string, unknown>
 

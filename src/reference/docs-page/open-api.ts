@@ -4,7 +4,7 @@ export type OpenApi = {
   readonly servers?: readonly { readonly url: string }[]
   readonly tags?: readonly ({ readonly name: string } & Described)[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
-  readonly webhooks?: Readonly<Record<string, Webhook>>
+  readonly webhooks?: Readonly<Record<string, { readonly post: ApiOperation }>>
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>
     readonly headers: Readonly<Record<string, Described & { readonly example?: string }>>
@@ -20,9 +20,6 @@ type ApiOperation = Described & {
   readonly requestBody?: { readonly content: Content }
   readonly responses: Readonly<Record<string, Response>>
 }
-
-/** A request that the server sends. */
-export type Webhook = { readonly post: ApiOperation }
 
 type Parameter = Described & {
   readonly name: string
@@ -103,3 +100,42 @@ function follow(reference: string, document: Record<string, unknown>): unknown {
     document,
   )
 }
+
+/** The example call of an operation. */
+export type Call = {
+  readonly method: string
+  /** With the query string, if the operation takes one. */
+  readonly url: string
+  /** Without a query string. */
+  readonly bareUrl: string
+  readonly body: unknown
+  readonly isIdempotent: boolean
+}
+
+export function toCall(endpoint: Endpoint): Call {
+  const { method, parameters = [], requestBody } = endpoint
+  const bareUrl = toUrl(endpoint)
+  return {
+    method,
+    url: bareUrl + toQuery(endpoint),
+    bareUrl,
+    body: jsonOf(requestBody)?.example,
+    isIdempotent: parameters.some(({ name }) => name === 'Idempotency-Key'),
+  }
+}
+
+const toUrl = ({ server, path, parameters = [] }: Endpoint) =>
+  server +
+  path.replace(/\{([^}]+)\}/g, (_hole, name) =>
+    encodeURIComponent(exampleOf(parameters.find((parameter) => parameter.name === name)?.schema)),
+  )
+
+function toQuery({ parameters = [] }: Endpoint): string {
+  const inQuery = parameters.filter((parameter) => parameter.in === 'query')
+  const query = new URLSearchParams(
+    Object.fromEntries(inQuery.map(({ name, schema }) => [name, exampleOf(schema)])),
+  )
+  return query.size === 0 ? '' : `?${query}`
+}
+
+const exampleOf = (schema: Schema | undefined) => String(schema?.examples?.[0] ?? '')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toInline, toProse } from '../../../src/reference/docs-page/prose.ts'
+import { toInline, toProse } from '../../../src/reference/docs-page/html.ts'
 
 test('blank lines separate paragraphs', () => {
   expect(toProse('one\ntwo\n\nthree').safe).toBe('<p>one\ntwo</p><p>three</p>')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { SANDBOX_KEY } from '../../../src/keys/sandbox-key.ts'
-import { listCurls } from '../../../src/reference/docs-page/curl.ts'
+import { listCurls } from '../../../src/reference/docs-page/samples.ts'
 
 const endpoint = { operationId: 'x', server: 'http://h', method: 'POST', path: '/x', responses: {} }
 
