@@ -12,6 +12,7 @@ import { measureMemory } from './parts/memory.ts'
 import type { Bench, Results } from './parts/part.ts'
 import { measureSlowDatabase } from './parts/slow-database.ts'
 import { measureStart } from './parts/start.ts'
+import { measureVendor } from './parts/vendor.ts'
 import { measureVerifications } from './parts/verify.ts'
 import { measureWorkers } from './parts/workers.ts'
 import { toReport, toText } from './report.ts'
@@ -36,6 +37,7 @@ const bench: Bench = { options, earlier, folder, hasPeers: checkPeers(), progres
 move(cores.generator, [process.pid])
 
 const results: Results = {}
+if (wants('vendor')) results.vendor = await run('a vendor', measureVendor)
 if (wants('lookup')) results.lookup = await run('look-ups', measureLookups)
 if (wants('verify') || wants('live')) results.verify = await run('verifications', measureVerifications)
 if (wants('slow')) results.slow = await run('a database on another machine', measureSlowDatabase)

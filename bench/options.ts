@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 
 /** What can be measured alone; all of it by default. */
 export const PARTS = [
+  'vendor',
   'lookup',
   'verify',
   'live',

@@ -5,6 +5,7 @@ import { generatorName } from './load/generator.ts'
 import type { Options } from './options.ts'
 import { RATE } from './parts/latency.ts'
 import type { Latency, Results } from './parts/part.ts'
+import type { VendorFigure } from './parts/vendor.ts'
 import type { Figure } from './rounds.ts'
 import { type Target, toTargets } from './targets.ts'
 
@@ -49,6 +50,7 @@ const HEAD = ['', 'requests/s', 'server CPU µs', 'of bare', 'times earlier', ''
 /** The report as one table. */
 export function toText({ machine, options, results, targets, notes, seconds }: Report): string {
   const {
+    vendor = { figures: [], counts: [] },
     lookup = [],
     verify = [],
     slow = [],
@@ -60,6 +62,8 @@ export function toText({ machine, options, results, targets, notes, seconds }: R
   } = results
   const rows = [
     HEAD,
+    ...vendor.figures.map(toVendorRow),
+    ...vendor.counts.map(({ name, each }) => toWide(`vendor, one caller, ${name}`, each.toFixed(2))),
     ...[...lookup, ...verify, ...slow, ...workers].map(toRow),
     ...latency.map((each) => toLatencyRow({ ...each, name: `${each.name}, at ${RATE}/s` })),
     ...capacity.map(toLatencyRow),
@@ -98,6 +102,15 @@ function toRow({ name, perSecond, cpuMicros, share, timesAgainst, besideMicros, 
     remarks.filter(Boolean).join(', '),
   ]
 }
+
+const toVendorRow = ({ name, perSecond, cpuMicros, p50Ms, p99Ms, bad }: VendorFigure) => [
+  name,
+  perSecond.toFixed(0).padStart(10),
+  cpuMicros.toFixed(1).padStart(13),
+  '',
+  '',
+  `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms${bad > 0 ? `, ${bad} ANSWERS WERE NOT 200` : ''}`,
+]
 
 const toLatencyRow = ({ name, p50Ms, p99Ms, maxMs, refused }: Latency) =>
   toWide(

@@ -2,6 +2,7 @@ import { arch } from 'node:os'
 import { CONTROL } from './parts/latency.ts'
 import type { Latency, Results } from './parts/part.ts'
 import { SLOW_DATABASE } from './parts/slow-database.ts'
+import { NAMES, SLOW_CALLERS, SLOW_VENDOR_MS, type VendorResults } from './parts/vendor.ts'
 import { toWorkersCost } from './parts/workers.ts'
 import type { Figure } from './rounds.ts'
 
@@ -17,6 +18,7 @@ type Limit = { readonly least: number } | { readonly most: number }
 
 /** The targets, and whether this run reached them. The worst of several figures counts. */
 export function toTargets({
+  vendor,
   lookup = [],
   verify = [],
   slow = [],
@@ -34,6 +36,7 @@ export function toTargets({
     name.startsWith('list-') && share && !isEarlier ? [share] : [],
   )
   return [
+    ...(vendor ? toVendorTargets(vendor) : []),
     toTarget('each look-up, of bare node:http', { least: 0.85 }, shares),
     toTarget('verify-nin, test, of bare POST', { least: isArm ? 0.45 : 0.28 }, toList(test?.share)),
     toTarget('verify-nin, live, SQLite, of bare POST', { least: isArm ? 0.33 : 0.2 }, toList(sqlite?.share)),
@@ -77,6 +80,49 @@ export function toTargets({
       ...toTarget('cost, 10 000 to 2 million records', { most: 1.15 }, []),
       figure: 'npm run bench:registry',
     },
+  ]
+}
+
+function toVendorTargets({ figures, counts }: VendorResults): Target[] {
+  const find = (name: string) => figures.find((each) => each.name === name)
+  const ratio = (name: string, other: string, what: 'perSecond' | 'cpuMicros') => {
+    const [one, two] = [find(name), find(other)]
+    return one && two ? [one[what] / two[what]] : []
+  }
+  const added = (callers: number, what: 'p50Ms' | 'p99Ms') => {
+    const [one, two] = [find(NAMES.slow(callers)), find(NAMES.slowControl(callers))]
+    return one && two ? [one[what] - SLOW_VENDOR_MS, two[what] - SLOW_VENDOR_MS] : undefined
+  }
+  const toShare = (ms: number, callers: readonly number[]) =>
+    callers.flatMap((count) => ratio(NAMES.distant(ms, count), NAMES.own(ms, count), 'perSecond'))
+  const countsOf = (name: string) =>
+    counts.filter((each) => each.name.startsWith(name)).map(({ each }) => each)
+  const times = SLOW_CALLERS.flatMap((callers) => {
+    const pair = added(callers, 'p99Ms')
+    return pair ? [(pair[0] ?? 0) / (pair[1] ?? 1)] : []
+  })
+  return [
+    toTarget('vendor: statements to PostgreSQL', { most: 3 }, countsOf('statements')),
+    // A checkpoint of the audit log or of SQLite may fall into the count.
+    toTarget('vendor: fsync on SQLite', { most: 2.1 }, countsOf('fsync')),
+    toTarget('vendor, PostgreSQL 0.5 ms away, of own records', { least: 0.7 }, toShare(0.5, [64, 128])),
+    toTarget('vendor, PostgreSQL 5 ms away, of own records', { least: 0.7 }, toShare(5, [128])),
+    toTarget(
+      'vendor, three nodes, times one',
+      { least: 2 },
+      ratio(NAMES.nodes(3), NAMES.nodes(1), 'perSecond'),
+    ),
+    toTarget(
+      'vendor, SQLite, CPU, times the control',
+      { most: 3 },
+      ratio(NAMES.sqlite, NAMES.control, 'cpuMicros'),
+    ),
+    toTarget(
+      'added to a vendor of 200 ms, p50 ms',
+      { most: 5 },
+      SLOW_CALLERS.flatMap((callers) => added(callers, 'p50Ms')?.slice(0, 1) ?? []),
+    ),
+    toTarget('added to a vendor of 200 ms, p99, times the control', { most: 5 }, times),
   ]
 }
 

@@ -1,6 +1,7 @@
 import type { Checkout } from '../checkout.ts'
 import type { Options } from '../options.ts'
 import type { Figure } from '../rounds.ts'
+import type { VendorResults } from './vendor.ts'
 
 /** What every part needs. */
 export type Bench = {
@@ -41,6 +42,7 @@ export type Memory = {
 
 /** Everything that was measured. A part that did not run is absent. */
 export type Results = {
+  vendor?: VendorResults | undefined
   lookup?: readonly Figure[] | undefined
   verify?: readonly Figure[] | undefined
   slow?: readonly Figure[] | undefined
