@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type NewEvent, toEventBody } from '../contract/event.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { Post } from '../sources/http.ts'
@@ -12,7 +11,7 @@ import type { DisabledReason, EndpointRow, WebhookTable } from './webhook-table.
 const POLL_MS = 1000
 /** Deliveries of one endpoint at the same time. One that fails gets one in each poll. */
 const LANES = 8
-/** At shutdown: how long attempts under way may take. Others are given back. */
+/** At shutdown: for how long what is due is still delivered. Attempts that take longer are broken off and given back. */
 const GRACE_MS = 2000
 
 type DeliveryOptions = {
@@ -50,12 +49,13 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const lanes = new Map<string, number>()
   const running = new Set<Promise<void>>()
   const ending = new AbortController()
-  let closed = false
+  let isClosing = false
 
   /** Ends after a time, because the endpoint may have been changed meanwhile. */
   const runLane = async (endpoint: DueEndpoint) => {
     const until = performance.now() + POLL_MS
-    while (!closed && (await deliverOne(endpoint, ending.signal)) && performance.now() < until);
+    const mayGoOn = () => !ending.signal.aborted && (isClosing || performance.now() < until)
+    while ((await deliverOne(endpoint, ending.signal)) && mayGoOn());
   }
   const startLane = (endpoint: DueEndpoint) => {
     lanes.set(endpoint.id, (lanes.get(endpoint.id) ?? 0) + 1)
@@ -70,25 +70,26 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const startDue = async () => {
     for (const endpoint of await table.listDue(now())) {
       const most = endpoint.isFailing ? 1 : LANES
-      for (let lane = lanes.get(endpoint.id) ?? 0; lane < most && !closed; lane++) startLane(endpoint)
+      for (let lane = lanes.get(endpoint.id) ?? 0; lane < most && !ending.signal.aborted; lane++)
+        startLane(endpoint)
     }
+  }
+  const deliverDue = async () => {
+    await startDue()
+    while (running.size > 0) await Promise.all(running)
   }
   const poll = startPoll(startDue, POLL_MS)
   return {
     wake: poll.now,
-    deliverDue: async () => {
-      await startDue()
-      while (running.size > 0) await Promise.all(running)
-    },
+    deliverDue,
     close: async () => {
-      // The last checkpoint of the audit log has just been made.
-      await startDue().catch(onError)
-      closed = true
+      isClosing = true
       await poll.close()
-      const finished = Promise.all(running)
-      await Promise.race([finished, pause(GRACE_MS, undefined, { ref: false })])
-      ending.abort()
-      await finished
+      const grace = setTimeout(() => ending.abort(), GRACE_MS)
+      // The last checkpoint of the audit log has just been made. It follows the one before, which may be under way.
+      await deliverDue().catch(onError)
+      clearTimeout(grace)
+      await Promise.all(running)
     },
   }
 }

@@ -70,4 +70,22 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
     await node.close()
     expect(readSignatures().toSorted()).toEqual(numbers.map((number) => `signature ${number}`))
   })
+
+  it('sends the last one at the end, also while the one before is under way', async () => {
+    receiver.received.length = 0
+    const { promise: held, resolve: hold } = Promise.withResolvers<() => void>()
+    receiver.answer = (request, response) => {
+      receiver.answer = answerWith(204)
+      hold(() => answerWith(204)(request, response))
+    }
+    const node = openDelivery(stores[0])
+    await stores[0].audit.insertCheckpoint(toCheckpoint(200))
+    node.wake()
+    const answer = await held
+    await stores[0].audit.insertCheckpoint(toCheckpoint(201))
+    const closed = node.close()
+    answer()
+    await closed
+    expect(readSignatures()).toEqual(['signature 200', 'signature 201'])
+  })
 })
