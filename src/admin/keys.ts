@@ -6,7 +6,6 @@ import { type Static, type TSchema, Type } from '../contract/schema.ts'
 import { SCOPES } from '../contract/scope.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
-import { SUBJECTS_PER_DAY } from '../keys/api-key.ts'
 import { changeKey, type KeyChanges } from '../keys/change-key.ts'
 import { listFieldGroups, toHiddenFields } from '../keys/field-policy.ts'
 import { InvalidOption, OVERLAP, readKeyDuration, readLifetime, readName } from '../keys/key-options.ts'
@@ -70,11 +69,39 @@ export const FieldGroup = Type.Object({
     }),
   ),
 })
+/** An option of a key, for a form and for a list of its options. */
+const KeyOptionField = Type.Object({
+  field: Type.String(),
+  kind: Type.Enum(['list', 'fields', 'count', 'switch', 'choice', 'text'] as const),
+  label: Type.String(),
+  help: Type.Nullable(Type.String()),
+  example: Type.Nullable(Type.String()),
+  choices: Type.Array(Type.Object({ value: Type.String(), text: Type.String() })),
+  max_length: Type.Nullable(Type.Integer()),
+  /** Of a number. */
+  default: Type.Nullable(Type.Integer()),
+  /** The text for a key without it. */
+  none: Type.String(),
+})
+export type KeyOptionField = Static<typeof KeyOptionField>
+
+export const toOptionField = ([field, option]: [OptionField, AnyOption]): KeyOptionField => ({
+  field,
+  kind: option.kind,
+  label: option.label,
+  help: option.hint ?? null,
+  example: option.example ?? null,
+  choices: Object.entries(option.choices ?? {}).map(([value, text]) => ({ value, text })),
+  max_length: (option.input as { maxLength?: number }).maxLength ?? null,
+  default: option.default ?? null,
+  none: 'word' in option.change ? option.change.word : 'no',
+})
+
 export const Keys = Type.Object({
   keys: Type.Array(KeyWithUsage),
   scopes: Type.Array(Scope),
   field_groups: Type.Array(FieldGroup),
-  subjects_per_day_default: Type.Integer(),
+  options: Type.Array(KeyOptionField),
 })
 export type Keys = Static<typeof Keys>
 
@@ -137,7 +164,7 @@ const listKeys = defineRoute({
     keys: await listKeysWithUsage(deps),
     scopes: [...SCOPES],
     field_groups: listFieldGroups(),
-    subjects_per_day_default: SUBJECTS_PER_DAY,
+    options: listOptions().map(toOptionField),
   }),
 })
 

@@ -6,6 +6,7 @@ import { toTextMac } from '../crypto/mac.ts'
 import type { MetaTable } from '../database/meta-table.ts'
 import type { KeyRow } from '../keys/key-rows.ts'
 import type { KeyTable } from '../keys/key-table.ts'
+import { listOptions } from '../keys/options.ts'
 import type { RemovalTable } from '../ledger/removal-table.ts'
 import type { WebhookTable } from '../webhooks/webhook-table.ts'
 
@@ -66,7 +67,7 @@ export async function readAccess(
         ...toRevoked(row.revokedAt, {
           endsAt: row.expiresAt ?? null,
           role: null,
-          options: toHash(...listOptions(row)),
+          options: toHash(...listRights(row)),
         }),
       }),
     ),
@@ -98,11 +99,15 @@ export async function readAccess(
   ]
 }
 
-/** What a key may do. Its name and notes decide nothing. */
-const listOptions = ({ scopes, allowedIps, clientCerts, hide, reveal, ...row }: KeyRow) => [
-  [scopes, allowedIps, clientCerts, hide, reveal].map((list) => list?.toSorted() ?? null),
-  [row.requiresConsent, row.subjectsPerDay ?? null, row.asyncWhenDown, row.requireMatch ?? null],
+/** What a key may do. Texts about it decide nothing. An option that it does not have is left out, so that a new one changes no hash. */
+const listRights = (row: KeyRow) => [
+  row.scopes.toSorted(),
   row.rolledTo ?? null,
+  ...listOptions().flatMap(([field, { kind, property, none }]) => {
+    const value = row[property]
+    const sorted = Array.isArray(value) ? value.toSorted() : value
+    return kind === 'text' || JSON.stringify(value) === JSON.stringify(none) ? [] : [[field, sorted]]
+  }),
 ]
 
 export const toAccessKey = ({ kind, id }: Pick<Access, 'kind' | 'id'>) => `${kind} ${id}`

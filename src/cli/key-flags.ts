@@ -6,7 +6,7 @@ import { asOption, orWord, REMOVED } from './options.ts'
 export const toFlags = (): Option[] =>
   listOptions().map(([, { flag, help, choices, read }]) => {
     const option = new Option(flag, help)
-    if (choices) option.choices(choices)
+    if (choices) option.choices(Object.keys(choices))
     return read ? option.argParser(asOption(read)) : option
   })
 
@@ -16,7 +16,7 @@ export const toChangeFlags = (): Option[] => listOptions().flatMap(([, option]) 
 function toChangeFlag({ flag, change, choices, read }: AnyOption): Option[] {
   const option = new Option(flag, change.help)
   if ('off' in change) return [option, new Option(flag.replace('--', '--no-'), change.off)]
-  if (choices) option.choices([...choices, change.word])
+  if (choices) option.choices([...Object.keys(choices), change.word])
   return [read ? option.argParser(orWord(change.word, asOption(read))) : option]
 }
 

@@ -29,7 +29,7 @@ export function createGuard({ authenticate, rateLimit, config }: GuardDeps): Gua
   const requireScope = (exchange: Exchange, scope: NeededScope, caller: Caller): undefined => {
     if (!caller.isAddressAllowed(callerOf(exchange)) || !hasScope(caller, scope))
       throw new AppError('forbidden')
-    if (caller.clientCerts && !caller.clientCerts.has(toClientFingerprint(exchange.raw.socket)))
+    if (caller.clientCerts && !caller.clientCerts.includes(toClientFingerprint(exchange.raw.socket)))
       throw new AppError('forbidden')
   }
   const admit = (

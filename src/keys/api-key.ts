@@ -2,9 +2,6 @@ import { createHmac, type KeyObject } from 'node:crypto'
 import type { Mode } from '../contract/scope.ts'
 import { createSecretText, hasChecksum } from './secret-text.ts'
 
-/** Default limit of the people that a key may ask about in a day. */
-export const SUBJECTS_PER_DAY = 2000
-
 /** The parts of a well-formed key. `text` is the secret as a whole. */
 export type ApiKey = { readonly mode: Mode; readonly id: string; readonly text: string }
 

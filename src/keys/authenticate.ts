@@ -2,14 +2,13 @@ import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { type Mode, SCOPES } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
 import { isStoreFailure } from '../database/failure.ts'
-import { createAddressRule } from './address-rule.ts'
-import { type ApiKey, parseApiKey, SUBJECTS_PER_DAY, toKeyHash } from './api-key.ts'
+import { type ApiKey, parseApiKey, toKeyHash } from './api-key.ts'
 import { createBoundedMap } from './bounded-map.ts'
-import type { Caller } from './caller.ts'
-import { toHiddenFields } from './field-policy.ts'
+import { type Caller, toCaller } from './caller.ts'
 import { createKeyLookup } from './key-lookup.ts'
 import type { KeyRow } from './key-rows.ts'
 import type { KeyTable } from './key-table.ts'
+import { withDefaults } from './options.ts'
 import { SANDBOX_KEY, sandboxCaller } from './sandbox-key.ts'
 
 /** A key with the right secret that was revoked or has expired. */
@@ -40,23 +39,17 @@ const UNCONFIRMED_MS = 300_000
 
 /** Stands in for a missing row, so that an unknown id and a wrong secret take the same steps. */
 const NO_KEY: KeyRow = {
+  ...withDefaults({}),
   id: '',
   lineage: '',
   mode: 'live',
   name: '',
   hash: Buffer.alloc(32),
   scopes: SCOPES,
-  allowedIps: undefined,
-  clientCerts: undefined,
   createdAt: 0,
   expiresAt: undefined,
   revokedAt: 0,
   rolledTo: undefined,
-  hide: [],
-  reveal: [],
-  requiresConsent: false,
-  asyncWhenDown: false,
-  subjectsPerDay: undefined,
 }
 
 type Noted = Parameters<Authenticate>[1]
@@ -113,20 +106,4 @@ const toCredential = (authorization: string) =>
 function isPrinted(text: string, index: number): boolean {
   const code = text.charCodeAt(index < 0 ? text.length + index : index)
   return code > 32 && code < 127
-}
-
-export function toCaller(row: KeyRow): Caller {
-  return {
-    keyId: row.id,
-    lineage: row.lineage,
-    mode: row.mode,
-    scopes: new Set(row.scopes),
-    isAddressAllowed: createAddressRule(row.allowedIps),
-    clientCerts: row.clientCerts && new Set(row.clientCerts),
-    hidden: toHiddenFields(row.hide, row.reveal),
-    requiresConsent: row.requiresConsent,
-    asyncWhenDown: row.asyncWhenDown,
-    requireMatch: row.requireMatch,
-    subjectsPerDay: row.subjectsPerDay ?? SUBJECTS_PER_DAY,
-  }
 }

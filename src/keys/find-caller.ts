@@ -1,6 +1,5 @@
 import { steadyNow } from '../contract/time.ts'
-import { toCaller } from './authenticate.ts'
-import type { Caller } from './caller.ts'
+import { type Caller, toCaller } from './caller.ts'
 import type { KeyRow } from './key-rows.ts'
 import type { KeyTable } from './key-table.ts'
 import { sandboxCaller } from './sandbox-key.ts'
@@ -12,7 +11,7 @@ type FindCallerOptions = {
 }
 
 /** Rolls that are followed. */
-const MOST_ROLLS = 100
+const MAX_ROLLS = 100
 
 /** Finds a key by its id, for work that its caller does not wait for. A key that was rolled and has expired is its successor. */
 export const createFindCaller =
@@ -25,7 +24,7 @@ export const createFindCaller =
 
 async function findCurrent(keys: Pick<KeyTable, 'find'>, keyId: string): Promise<KeyRow | undefined> {
   let row = await keys.find(keyId)
-  for (let rolls = 0; row && isExpired(row) && rolls < MOST_ROLLS; rolls++)
+  for (let rolls = 0; row && isExpired(row) && rolls < MAX_ROLLS; rolls++)
     row = row.rolledTo === undefined ? undefined : await keys.find(row.rolledTo)
   return row && row.revokedAt === undefined && !isExpired(row) ? row : undefined
 }

@@ -36,8 +36,6 @@ const IF_MISSING: Readonly<Record<string, string>> = {
   hash: '$2',
   scopes: "'kyc:nin,kyc:bvn,catalogue:read'",
   created_at: '0',
-  requires_consent: '0',
-  async_when_down: '0',
 }
 const NO_HASH = Buffer.alloc(32)
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import type { KeyRow } from '../../src/keys/key-rows.ts'
+import { withDefaults } from '../../src/keys/options.ts'
 import type { Guess } from '../../src/ledger/guess-table.ts'
 import type { SealedMedia, SealedRecord } from '../../src/registry/sealed-record.ts'
 import { describeEngines, ENGINES, type Engine } from '../engines.ts'
@@ -17,6 +18,7 @@ const newId = () => randomBytes(6).toString('base64url')
 const hex = (bytes: Uint8Array | undefined) => bytes && Buffer.from(bytes).toString('hex')
 
 const toKey = (values: Partial<KeyRow> = {}): KeyRow => ({
+  ...withDefaults({}),
   id: newId(),
   mode: 'live',
   name: 'Shop ₦ "one", two',
@@ -69,16 +71,7 @@ describeEngines(ENGINES, (engine) => {
   describe('keys', () => {
     it('are found as they were inserted', async () => {
       const full = toKey()
-      const bare = toKey({
-        allowedIps: undefined,
-        clientCerts: undefined,
-        expiresAt: undefined,
-        hide: [],
-        reveal: [],
-        requiresConsent: false,
-        asyncWhenDown: false,
-        subjectsPerDay: undefined,
-      })
+      const bare = toKey({ ...withDefaults({}), expiresAt: undefined })
       await Promise.all([store.keys.insert(full), store.keys.insert(bare)])
       expect(plain(await store.keys.find(full.id))).toEqual(plain(full))
       expect(plain(await store.keys.find(bare.id))).toEqual(plain(bare))

@@ -4,6 +4,7 @@ import { SCOPES } from '../../src/contract/scope.ts'
 import { createApiKey, toKeyHash } from '../../src/keys/api-key.ts'
 import { createAuthenticate } from '../../src/keys/authenticate.ts'
 import type { KeyRow } from '../../src/keys/key-rows.ts'
+import { withDefaults } from '../../src/keys/options.ts'
 
 const pepper = createSecretKey(Buffer.alloc(32, 1))
 const key = createApiKey('live')
@@ -13,23 +14,17 @@ function open(row: Partial<KeyRow> = {}) {
     [
       key.id,
       {
+        ...withDefaults({}),
         id: key.id,
         mode: 'live',
         name: 'x',
         hash: toKeyHash(key.text, pepper),
         scopes: SCOPES,
-        allowedIps: undefined,
-        clientCerts: undefined,
         createdAt: 0,
         expiresAt: undefined,
         revokedAt: undefined,
         rolledTo: undefined,
         lineage: key.id,
-        hide: [],
-        reveal: [],
-        subjectsPerDay: undefined,
-        requiresConsent: false,
-        asyncWhenDown: false,
         ...row,
       },
     ],

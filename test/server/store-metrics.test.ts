@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { KeyRow } from '../../src/keys/key-rows.ts'
+import { withDefaults } from '../../src/keys/options.ts'
 import { createStoreMetrics } from '../../src/server/store-metrics.ts'
 import { printMetrics } from '../../src/telemetry/metric.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
@@ -9,23 +10,17 @@ const NOW = Math.floor(Date.now() / 1000) * 1000
 const NEXT = NOW + 5 * DAY_MS
 
 const toKey = (id: string, more: Partial<KeyRow>): KeyRow => ({
+  ...withDefaults({}),
   id,
   mode: 'live',
   name: 'Acme Lending',
   hash: Buffer.alloc(32),
   scopes: ['kyc:nin'],
-  allowedIps: undefined,
-  clientCerts: undefined,
   createdAt: NOW,
   expiresAt: undefined,
   revokedAt: undefined,
   rolledTo: undefined,
   lineage: id,
-  hide: [],
-  reveal: [],
-  requiresConsent: false,
-  asyncWhenDown: false,
-  subjectsPerDay: undefined,
   ...more,
 })
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { createEvent, type EventType, type NewEvent } from '../../src/contract/event.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
+import { withDefaults } from '../../src/keys/options.ts'
 import { appendEvents } from '../../src/ledger/event-table.ts'
 import type { ClaimedDelivery } from '../../src/webhooks/delivery-table.ts'
 import type { Settlement } from '../../src/webhooks/settle-delivery.ts'
@@ -129,10 +130,17 @@ describeEngines(ENGINES, (engine) => {
       const { id, keyId } = await addEndpoint()
       const successor = randomBytes(4).toString('hex')
       await store.keys.insert({
-        ...{ id: successor, mode: 'live', name: 'rolled', hash: randomBytes(32), scopes: ['kyc:nin'] },
-        ...{ allowedIps: undefined, clientCerts: undefined, createdAt: 1, expiresAt: undefined },
-        ...{ revokedAt: undefined, rolledTo: undefined, lineage: keyId, hide: [], reveal: [] },
-        ...{ requiresConsent: false, asyncWhenDown: false, subjectsPerDay: undefined },
+        ...withDefaults({}),
+        id: successor,
+        mode: 'live',
+        name: 'rolled',
+        hash: randomBytes(32),
+        scopes: ['kyc:nin'],
+        createdAt: 1,
+        expiresAt: undefined,
+        revokedAt: undefined,
+        rolledTo: undefined,
+        lineage: keyId,
       })
       await store.events.append([toEvent({ keyId: successor })])
       expect(await store.deliveries.countPending(id, 5)).toBe(1)

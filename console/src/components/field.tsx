@@ -60,6 +60,16 @@ export function TextField({ label, help, error, value, onValue, ...rest }: TextP
   )
 }
 
+type NameProps = Omit<TextProps, 'placeholder' | 'maxLength' | 'required'> & { readonly example: string }
+
+/** The name of a key, a token or an endpoint. */
+export const NameField = ({ example, ...rest }: NameProps) => (
+  <TextField {...rest} placeholder={example} maxLength={80} required />
+)
+
+/** The entries of a field with several, separated by spaces or commas. */
+export const toList = (text: string): string[] => text.split(/[\s,]+/).filter((part) => part !== '')
+
 /** An input for secrets: hidden unless the user shows it. */
 export function SecretField({ label, help, error, value, onValue, ...rest }: TextProps) {
   const id = useId()

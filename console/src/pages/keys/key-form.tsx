@@ -4,15 +4,15 @@ import type {
   ChangeKeyRequest,
   CreatedKey,
   CreateKeyRequest,
+  KeyOptionField,
   Keys,
   KeyWithUsage,
 } from '../../../../src/admin/keys.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext } from '../../app-context.ts'
-import { AddressesField, NameField, toList } from '../../components/access-fields.tsx'
 import { Choices } from '../../components/choices.tsx'
 import { FormDialog } from '../../components/dialog.tsx'
-import { Checkbox, Segments, SelectField, TextField } from '../../components/field.tsx'
+import { Checkbox, NameField, Segments, SelectField, TextField, toList } from '../../components/field.tsx'
 import { type Mutation, useMutation } from '../../use-mutation.ts'
 import { FieldPolicy, type Policy } from './field-policy.tsx'
 
@@ -59,12 +59,11 @@ function KeyForm({ keys, initial, title, verb, mutation, onClose, children }: Fo
         chosen={draft.scopes}
         onChange={(scopes) => change({ scopes })}
       />
-      <Limits {...section} isNew={initial.expiry !== AS_BEFORE} />
-      <Behaviour {...section} />
+      <OptionFields {...section} isNew={initial.expiry !== AS_BEFORE} />
       <FieldPolicy
         groups={keys.field_groups}
-        policy={draft.policy}
-        onPolicy={(policy) => change({ policy })}
+        policy={toPolicy(draft)}
+        onPolicy={(policy) => change({ options: { ...draft.options, ...policy } })}
       />
     </FormDialog>
   )
@@ -91,90 +90,60 @@ const EXPIRIES = [
   { value: '1y', text: 'In 1 year' },
 ]
 
-function Limits({ keys, draft, onChange, errors, isNew }: SectionProps & { isNew: boolean }) {
+/** A field for each option but the field policy. */
+function OptionFields({ keys, draft, onChange, errors, isNew }: SectionProps & { isNew: boolean }) {
+  const toInputs = (...kinds: readonly KeyOptionField['kind'][]) =>
+    keys.options
+      .filter(({ kind }) => kinds.includes(kind))
+      .map((option) => (
+        <OptionInput
+          key={option.field}
+          option={option}
+          value={draft.options[option.field] ?? ''}
+          onValue={(value) => onChange({ options: { ...draft.options, [option.field]: value } })}
+          error={errors[option.field]}
+        />
+      ))
   return (
-    <div class="grid">
-      <SelectField
-        label="Expires"
-        value={draft.expiry}
-        onValue={(expiry) => onChange({ expiry })}
-        options={isNew ? EXPIRIES : [{ value: AS_BEFORE, text: 'As before' }, ...EXPIRIES]}
-        error={errors.expires_in}
-      />
-      <TextField
-        label="Distinct people per day, at most"
-        value={draft.cap}
-        onValue={(cap) => onChange({ cap })}
-        placeholder={String(keys.subjects_per_day_default)}
-        inputMode="numeric"
-        pattern="[0-9]{1,9}"
-        error={errors.subjects_per_day}
-      />
-      <AddressesField
-        value={draft.addresses}
-        onValue={(addresses) => onChange({ addresses })}
-        error={errors.allowed_ips}
-      />
-      <TextField
-        label="TLS client certificates"
-        value={draft.certificates}
-        onValue={(certificates) => onChange({ certificates })}
-        placeholder="sha256:3f9a…"
-        help="SHA-256 fingerprints, separated by spaces or commas. Empty: none is needed."
-        error={errors.client_certs}
-      />
-      <TextField
-        label="Owner"
-        value={draft.owner}
-        onValue={(owner) => onChange({ owner })}
-        placeholder="Payments team"
-        help="The team that answers for the key."
-        error={errors.owner}
-        maxLength={80}
-      />
-      <TextField
-        label="Note"
-        value={draft.note}
-        onValue={(note) => onChange({ note })}
-        error={errors.note}
-        maxLength={500}
-      />
-    </div>
+    <>
+      <div class="grid">
+        <SelectField
+          label="Expires"
+          value={draft.expiry}
+          onValue={(expiry) => onChange({ expiry })}
+          options={isNew ? EXPIRIES : [{ value: AS_BEFORE, text: 'As before' }, ...EXPIRIES]}
+          error={errors.expires_in}
+        />
+        {toInputs('list', 'count', 'text')}
+      </div>
+      <div class="grid">
+        {toInputs('choice')}
+        <div class="field">{toInputs('switch')}</div>
+      </div>
+    </>
   )
 }
 
-const MATCHES = [
-  { value: '', text: 'None' },
-  { value: 'name', text: 'Name' },
-  { value: 'dob', text: 'Date of birth' },
-  { value: 'both', text: 'Name and date of birth' },
-]
+type OptionInputProps = {
+  readonly option: KeyOptionField
+  readonly value: OptionDraft
+  readonly onValue: (value: OptionDraft) => void
+  readonly error: string | undefined
+}
 
-/** What a verification with the key must give, and how it is answered. */
-function Behaviour({ draft, onChange, errors }: SectionProps) {
+function OptionInput({ option, value, onValue, error }: OptionInputProps) {
+  const { kind, label, help, example, choices, max_length } = option
+  if (kind === 'switch') return <Checkbox label={label} isOn={value === true} onChange={onValue} />
+  const common = { label, help, value: String(value), onValue, error }
+  if (kind === 'choice')
+    return <SelectField {...common} options={[{ value: '', text: 'None' }, ...choices]} />
   return (
-    <div class="grid">
-      <SelectField
-        label="Details that must match"
-        value={draft.match}
-        onValue={(match) => onChange({ match })}
-        options={MATCHES}
-        help="Each verification must give them. A person whose details differ is not verified."
-        error={errors.require_match}
-      />
-      <div class="field">
-        <Checkbox
-          label="Require a consent reference"
-          isOn={draft.isConsentRequired}
-          onChange={(isConsentRequired) => onChange({ isConsentRequired })}
-        />
-        <Checkbox
-          label="Answer 202 (pending) while no source can answer"
-          isOn={draft.isAsyncWhenDown}
-          onChange={(isAsyncWhenDown) => onChange({ isAsyncWhenDown })}
-        />
-      </div>
-    </div>
+    <TextField
+      {...common}
+      placeholder={example ?? option.default?.toString() ?? ''}
+      {...(kind === 'count' && { inputMode: 'numeric', pattern: '[0-9]{1,9}' })}
+      {...(max_length !== null && { maxLength: max_length })}
+    />
   )
 }
 
@@ -192,7 +161,7 @@ type CreateKeyProps = {
 export function CreateKeyDialog({ keys, onClose, onCreated }: CreateKeyProps) {
   const { api } = useAppContext()
   const create = useMutation(async (draft: KeyDraft) =>
-    onCreated(await api.post<CreatedKey>('/admin/keys', toCreateRequest(draft))),
+    onCreated(await api.post<CreatedKey>('/admin/keys', toCreateRequest(keys, draft))),
   )
   const common = { keys, onClose, mutation: create, title: 'Create a key', verb: 'Create key' }
   return (
@@ -222,7 +191,7 @@ export function ChangeKeyDialog({ keys, row, onClose, onDone }: ChangeKeyProps) 
   const { api } = useAppContext()
   const before = toDraft(keys, row)
   const mutation = useMutation(async (draft: KeyDraft) => {
-    await api.post(`/admin/keys/${encodeURIComponent(row.id)}/change`, toChangeRequest(before, draft))
+    await api.post(`/admin/keys/${encodeURIComponent(row.id)}/change`, toChangeRequest(keys, before, draft))
     onDone()
   })
   const common = { keys, onClose, mutation, title: 'Change this key', verb: 'Save changes' }
@@ -244,21 +213,16 @@ type ChangeRequest = Static<typeof ChangeKeyRequest>
 /** In a change: the expiry stays as it is. */
 const AS_BEFORE = 'unchanged'
 
+/** A text, except for a switch and for a list of fields. */
+type OptionDraft = string | boolean | readonly string[]
+
 /** The state of the form. */
 type KeyDraft = {
   readonly name: string
   readonly mode: KeyRequest['mode']
   readonly scopes: KeyRequest['scopes']
   readonly expiry: string
-  readonly addresses: string
-  readonly certificates: string
-  readonly cap: string
-  readonly isConsentRequired: boolean
-  readonly isAsyncWhenDown: boolean
-  readonly match: string
-  readonly owner: string
-  readonly note: string
-  readonly policy: Policy
+  readonly options: Readonly<Record<string, OptionDraft>>
 }
 
 const toNewDraft = (keys: Keys): KeyDraft => ({
@@ -266,15 +230,7 @@ const toNewDraft = (keys: Keys): KeyDraft => ({
   mode: 'test',
   scopes: [...keys.scopes],
   expiry: '',
-  addresses: '',
-  certificates: '',
-  cap: '',
-  isConsentRequired: false,
-  isAsyncWhenDown: false,
-  match: '',
-  owner: '',
-  note: '',
-  policy: { hide: [], reveal: [] },
+  options: toOptionDrafts(keys, {}),
 })
 
 const toDraft = (keys: Keys, row: KeyWithUsage): KeyDraft => ({
@@ -282,16 +238,22 @@ const toDraft = (keys: Keys, row: KeyWithUsage): KeyDraft => ({
   mode: row.mode,
   scopes: row.scopes,
   expiry: AS_BEFORE,
-  addresses: row.allowed_ips?.join(', ') ?? '',
-  certificates: row.client_certs?.join(', ') ?? '',
-  cap: row.subjects_per_day === keys.subjects_per_day_default ? '' : String(row.subjects_per_day),
-  isConsentRequired: row.requires_consent,
-  isAsyncWhenDown: row.async_when_down,
-  match: row.require_match ?? '',
-  owner: row.owner ?? '',
-  note: row.note ?? '',
-  policy: { hide: toFields(keys, row.hide), reveal: toFields(keys, row.reveal) },
+  options: toOptionDrafts(keys, row),
 })
+
+const toPolicy = ({ options: { hide, reveal } }: KeyDraft) => ({ hide, reveal }) as Policy
+
+const toOptionDrafts = (keys: Keys, row: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(
+    keys.options.map((option) => [option.field, toOptionDraft(keys, option, row[option.field])]),
+  )
+
+function toOptionDraft(keys: Keys, option: KeyOptionField, value: unknown): OptionDraft {
+  if (option.kind === 'fields') return toFields(keys, (value ?? []) as string[])
+  if (option.kind === 'switch') return value === true
+  if (Array.isArray(value)) return value.join(', ')
+  return value === option.default || value === null || value === undefined ? '' : String(value)
+}
 
 /** A word of the command line may stand for a group of fields. The form has single fields. */
 const toFields = ({ field_groups }: Keys, words: readonly string[]): string[] =>
@@ -301,45 +263,36 @@ const toFields = ({ field_groups }: Keys, words: readonly string[]): string[] =>
       words.some((word) => name === word || name.startsWith(`${word}.`) || name.endsWith(`.${word}`)),
     )
 
-function toCreateRequest(draft: KeyDraft): KeyRequest {
-  const [addresses, certificates] = [toList(draft.addresses), toList(draft.certificates)]
-  const { hide, reveal } = draft.policy
-  return {
-    name: draft.name.trim(),
-    mode: draft.mode,
-    scopes: draft.scopes,
-    ...(draft.expiry === '' ? {} : { expires_in: draft.expiry }),
-    ...(addresses.length === 0 ? {} : { allowed_ips: addresses }),
-    ...(certificates.length === 0 ? {} : { client_certs: certificates }),
-    ...(hide.length === 0 ? {} : { hide: [...hide] }),
-    ...(reveal.length === 0 ? {} : { reveal: [...reveal] }),
-    ...(draft.cap.trim() === '' ? {} : { subjects_per_day: Number(draft.cap) }),
-    ...(draft.isConsentRequired ? { requires_consent: true } : {}),
-    ...(draft.isAsyncWhenDown ? { async_when_down: true } : {}),
-    ...(draft.match === '' ? {} : { require_match: draft.match as NonNullable<KeyRequest['require_match']> }),
-    ...(draft.owner.trim() === '' ? {} : { owner: draft.owner.trim() }),
-    ...(draft.note.trim() === '' ? {} : { note: draft.note.trim() }),
-  }
+/** As the admin API takes it. Null removes the option. */
+function toOptionValue({ kind }: KeyOptionField, draft: OptionDraft): unknown {
+  if (typeof draft !== 'string') return draft
+  if (kind === 'list') return toList(draft)
+  const text = draft.trim()
+  if (text === '') return null
+  return kind === 'count' ? Number(text) : text
 }
 
 /** Only what differs from the draft before, so that two changes of different options do not undo each other. */
-function toChangeRequest(before: KeyDraft, draft: KeyDraft): ChangeRequest {
-  const whole: { [Name in keyof ChangeRequest]-?: readonly [keyof KeyDraft, ChangeRequest[Name]] } = {
-    name: ['name', draft.name.trim()],
-    scopes: ['scopes', draft.scopes],
-    expires_in: ['expiry', draft.expiry === '' ? null : draft.expiry],
-    allowed_ips: ['addresses', toList(draft.addresses)],
-    client_certs: ['certificates', toList(draft.certificates)],
-    hide: ['policy', [...draft.policy.hide]],
-    reveal: ['policy', [...draft.policy.reveal]],
-    subjects_per_day: ['cap', draft.cap.trim() === '' ? null : Number(draft.cap)],
-    requires_consent: ['isConsentRequired', draft.isConsentRequired],
-    async_when_down: ['isAsyncWhenDown', draft.isAsyncWhenDown],
-    require_match: ['match', (draft.match || null) as ChangeRequest['require_match']],
-    owner: ['owner', draft.owner],
-    note: ['note', draft.note],
-  }
-  const isChanged = (name: keyof KeyDraft) => JSON.stringify(before[name]) !== JSON.stringify(draft[name])
-  const changed = Object.entries(whole).filter(([, [name]]) => isChanged(name))
-  return Object.fromEntries(changed.map(([field, [, value]]) => [field, value])) as ChangeRequest
-}
+const toChangedOptions = ({ options }: Keys, before: KeyDraft, draft: KeyDraft): Partial<KeyRequest> =>
+  Object.fromEntries(
+    options
+      .filter(({ field }) => isChanged(before.options[field], draft.options[field]))
+      .map((option) => [option.field, toOptionValue(option, draft.options[option.field] ?? '')]),
+  )
+
+const isChanged = (before: unknown, after: unknown) => JSON.stringify(before) !== JSON.stringify(after)
+
+const toCreateRequest = (keys: Keys, draft: KeyDraft): KeyRequest => ({
+  name: draft.name.trim(),
+  mode: draft.mode,
+  scopes: draft.scopes,
+  ...(draft.expiry !== '' && { expires_in: draft.expiry }),
+  ...toChangedOptions(keys, toNewDraft(keys), draft),
+})
+
+const toChangeRequest = (keys: Keys, before: KeyDraft, draft: KeyDraft): ChangeRequest => ({
+  ...(draft.name !== before.name && { name: draft.name.trim() }),
+  ...(isChanged(before.scopes, draft.scopes) && { scopes: draft.scopes }),
+  ...(draft.expiry !== AS_BEFORE && { expires_in: draft.expiry || null }),
+  ...toChangedOptions(keys, before, draft),
+})

@@ -1,6 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { KeyUsageReport } from '../../../../src/admin/key-usage.ts'
-import type { CreatedKey, Keys as KeysShape, KeyWithUsage } from '../../../../src/admin/keys.ts'
+import type {
+  CreatedKey,
+  KeyOptionField,
+  Keys as KeysShape,
+  KeyWithUsage,
+} from '../../../../src/admin/keys.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
@@ -65,7 +70,9 @@ export function Keys() {
       )}
       {open?.what === 'revoke' && <RevokeDialog row={open.row} onClose={close} onDone={done} />}
       {open?.what === 'roll' && <RollKeyDialog row={open.row} onClose={close} onCreated={finish} />}
-      {open?.what === 'facts' && <KeyDialog row={open.row} onClose={close} />}
+      {open?.what === 'facts' && query.value && (
+        <KeyDialog row={open.row} options={query.value.options} onClose={close} />
+      )}
     </>
   )
 }
@@ -201,10 +208,10 @@ function KeyActions({ row, onOpen }: { row: KeyWithUsage; onOpen: (open: OpenKey
 
 type RowProps = { readonly row: KeyWithUsage; readonly onClose: () => void }
 
-function KeyDialog({ row, onClose }: RowProps) {
+function KeyDialog({ row, options, onClose }: RowProps & { options: readonly KeyOptionField[] }) {
   return (
     <Dialog title={row.name} onClose={onClose}>
-      <Facts facts={toFacts(row)} />
+      <Facts facts={toFacts(row, options)} />
       <footer>
         <a class="button" href={toHash('audit', toKeySearch(row.id))}>
           Show in audit log
@@ -214,31 +221,32 @@ function KeyDialog({ row, onClose }: RowProps) {
   )
 }
 
-const toText = (names: readonly string[], otherwise = 'none') =>
-  names.length === 0 ? otherwise : names.join(', ')
+const toFacts = (
+  row: KeyWithUsage,
+  options: readonly KeyOptionField[],
+): Parameters<typeof Facts>[0]['facts'] => [
+  ['Id', <code key="id">{row.id}</code>],
+  ['Mode and state', `${row.mode}, ${row.state}`],
+  ['Used in 30 days', `${toCount(row.verifications_30d)} verifications`],
+  ['Last used', <When key="used" at={row.last_used_at} to="hour" otherwise="never" />],
+  ['Scopes', row.scopes.join(', ')],
+  ...options.map((option) => [option.label, toOptionText(option, row)] as const),
+  ['Created', <When key="created" at={row.created_at} />],
+  ['Expires', <When key="expires" at={row.expires_at} otherwise="never" />],
+  ...(row.revoked_at ? [['Revoked', <When key="revoked" at={row.revoked_at} />] as const] : []),
+  ...(row.rolled_to ? [['Rolled to', <code key="rolled">{row.rolled_to}</code>] as const] : []),
+]
 
-const toFacts = (row: KeyWithUsage) =>
-  [
-    ['Id', <code key="id">{row.id}</code>],
-    ['Mode and state', `${row.mode}, ${row.state}`],
-    ['Used in 30 days', `${toCount(row.verifications_30d)} verifications`],
-    ['Last used', <When key="used" at={row.last_used_at} to="hour" otherwise="never" />],
-    ['Scopes', toText(row.scopes)],
-    ['Allowed IP addresses', toText(row.allowed_ips ?? [], 'any')],
-    ['TLS client certificates', toText(row.client_certs ?? [], 'none needed')],
-    ['Also hidden', toText(row.hide)],
-    ['Revealed', toText(row.reveal)],
-    ['Distinct people per day', `at most ${toCount(row.subjects_per_day)}`],
-    ['Consent reference', row.requires_consent ? 'required' : 'optional'],
-    ['Details that must match', row.require_match ?? 'none'],
-    ['While no source can answer', row.async_when_down ? '202 (pending)' : '502, 503 or 504'],
-    ['Owner', row.owner ?? 'none'],
-    ['Note', row.note ?? 'none'],
-    ['Created', <When key="created" at={row.created_at} />],
-    ['Expires', <When key="expires" at={row.expires_at} otherwise="never" />],
-    ...(row.revoked_at ? [['Revoked', <When key="revoked" at={row.revoked_at} />] as const] : []),
-    ...(row.rolled_to ? [['Rolled to', <code key="rolled">{row.rolled_to}</code>] as const] : []),
-  ] as const
+function toOptionText(
+  { field, choices, none }: KeyOptionField,
+  row: Readonly<Record<string, unknown>>,
+): string {
+  const value = row[field]
+  if (typeof value === 'number') return toCount(value)
+  if (value === true) return 'yes'
+  const text = Array.isArray(value) ? value.join(', ') : value || none
+  return choices.find((choice) => choice.value === text)?.text ?? (String(text) || none)
+}
 
 function RevokeDialog({ row, onClose, onDone }: RowProps & { onDone: () => void }) {
   const { api } = useAppContext()

@@ -8,9 +8,8 @@ import type {
 import type { Static } from '../../../../src/contract/schema.ts'
 import { rethrowPasswordError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
-import { AddressesField, NameField, toList } from '../../components/access-fields.tsx'
 import { Confirm, FormDialog } from '../../components/dialog.tsx'
-import { SelectField } from '../../components/field.tsx'
+import { NameField, SelectField, TextField, toList } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { PasswordField } from '../../components/password-field.tsx'
 import { Pill } from '../../components/pill.tsx'
@@ -231,9 +230,12 @@ function TokenFields({ draft, onChange, errors }: FieldsProps) {
         options={EXPIRIES}
         error={errors.expires_in}
       />
-      <AddressesField
+      <TextField
+        label="Allowed IP addresses"
         value={draft.addresses}
         onValue={(addresses) => onChange({ addresses })}
+        placeholder="203.0.113.7, 10.0.0.0/8"
+        help="Separated by spaces or commas. Empty: any address."
         error={errors.allowed_ips}
       />
     </>
