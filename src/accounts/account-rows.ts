@@ -1,5 +1,5 @@
 import type { Role } from '../contract/role.ts'
-import { SIGN_IN_METHODS, type SignInMethod } from '../contract/sign-in-method.ts'
+import { SIGN_IN_METHODS, type SignInMethod } from '../contract/role.ts'
 import type { Row } from '../database/database.ts'
 
 export type AccountRow = {

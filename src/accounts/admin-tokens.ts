@@ -1,6 +1,6 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import type { Actor, Role } from '../contract/role.ts'
 import { DAY_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'

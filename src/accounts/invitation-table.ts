@@ -1,4 +1,4 @@
-import { isCommandAuthor } from '../contract/command-author.ts'
+import { isCommandAuthor } from '../contract/free-text.ts'
 import type { Database } from '../database/database.ts'
 import { UserError } from '../errors.ts'
 import { type AccountRow, type InvitationRow, toInvitation } from './account-rows.ts'

@@ -1,4 +1,4 @@
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError, UserError } from '../errors.ts'

@@ -6,7 +6,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server'
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import type { Actor } from '../contract/role.ts'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'

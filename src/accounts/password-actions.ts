@@ -1,5 +1,5 @@
 import type { AuditLog } from '../audit/audit-log.ts'
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import type { Actor } from '../contract/role.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'

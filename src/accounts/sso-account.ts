@@ -1,6 +1,6 @@
 import { hash, type KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import { holdsPersonNumber } from '../contract/free-text.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { steadyNow } from '../contract/time.ts'

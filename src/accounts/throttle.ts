@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { isIP } from 'node:net'
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import { steadyNow } from '../contract/time.ts'
 import { toTextMac } from '../crypto/mac.ts'
 import { KEPT, type ThrottleTable } from './throttle-table.ts'

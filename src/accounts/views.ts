@@ -1,5 +1,4 @@
-import type { Role } from '../contract/role.ts'
-import type { SignInMethod } from '../contract/sign-in-method.ts'
+import type { Role, SignInMethod } from '../contract/role.ts'
 
 /** A session as the console shows it. Times are ISO 8601. */
 export type Session = {

@@ -5,9 +5,9 @@ import { type ScanPosition, toComparable } from '../audit/reverse-scan.ts'
 import { AUDIT_PHASES } from '../audit/row.ts'
 import type { SearchPage } from '../audit/search.ts'
 import { findShared, type Timeline } from '../audit/search-timelines.ts'
+import { NIN_PATTERN, toCanonicalNin } from '../contract/person.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
-import { toCanonicalNin, VIRTUAL_NIN_PATTERN } from '../contract/virtual-nin.ts'
 import { AppError } from '../errors.ts'
 import { readKeyNames } from '../keys/key-names.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
@@ -79,7 +79,7 @@ const SEARCH = {
       {
         kind: Kind,
         number: Type.String({
-          pattern: `^(?:[0-9]{11}|${VIRTUAL_NIN_PATTERN})$`,
+          pattern: NIN_PATTERN,
           'x-rule': 'must be 11 digits, or a virtual NIN',
         }),
       },

@@ -1,6 +1,6 @@
 import { readBearerToken } from '../accounts/admin-tokens.ts'
 import { isConfirmed, lacksFactor } from '../accounts/sessions.ts'
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import { type Actor, isAtLeast } from '../contract/role.ts'
 import { AppError } from '../errors.ts'
 import type { Exchange } from '../http/exchange.ts'

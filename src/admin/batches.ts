@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { AdminError } from '../contract/admin-error.ts'
 import { BatchView } from '../contract/batch.ts'
+import { AdminError } from '../contract/error.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
 import { readBodyPieces } from '../http/body.ts'

@@ -11,8 +11,8 @@ import {
   readVersion,
   type SaveResult,
 } from '../catalogue/versions.ts'
-import { AdminError } from '../contract/admin-error.ts'
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
+import { AdminError } from '../contract/error.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'

@@ -1,4 +1,4 @@
-import { readReason } from '../contract/reason.ts'
+import { readReason } from '../contract/free-text.ts'
 import { ROLES } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { MODES, SCOPES } from '../contract/scope.ts'

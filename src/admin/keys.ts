@@ -1,6 +1,6 @@
 import { isConfirmed } from '../accounts/sessions.ts'
 import { auditBy } from '../audit/audit-log.ts'
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import { type Actor, isAtLeast } from '../contract/role.ts'
 import { type Static, type TSchema, Type } from '../contract/schema.ts'
 import { SCOPES } from '../contract/scope.ts'

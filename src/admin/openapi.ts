@@ -1,4 +1,4 @@
-import { ADMIN_ERRORS, type AdminErrorCode } from '../contract/admin-error.ts'
+import { ADMIN_ERRORS, type AdminErrorCode } from '../contract/error.ts'
 import { Type } from '../contract/schema.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { App } from '../http/app.ts'

@@ -1,10 +1,10 @@
 import { auditBy } from '../audit/audit-log.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
+import { NIN_PATTERN, readPersonNumber } from '../contract/person.ts'
 import { PersonReport } from '../contract/person-report.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
-import { readPersonNumber, VIRTUAL_NIN_PATTERN } from '../contract/virtual-nin.ts'
 import { AppError } from '../errors.ts'
 import { toArchiveLimits } from '../people/archive-limits.ts'
 import { erasePerson } from '../people/erase-person.ts'
@@ -18,7 +18,7 @@ import { Password } from './sessions.ts'
 const person = {
   kind: Kind,
   number: Type.String({
-    pattern: `^(?:[0-9]{11}|${VIRTUAL_NIN_PATTERN})$`,
+    pattern: NIN_PATTERN,
     'x-rule': 'must be 11 digits, or a virtual NIN',
   }),
   reason: Type.String({ minLength: 10, maxLength: 200, 'x-rule': 'must have 10 to 200 characters' }),

@@ -3,7 +3,7 @@ import { openWorkerThread } from '../assets/worker-thread.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
 import type { Context } from '../context/context.ts'
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import { UserError } from '../errors.ts'
 import type { SearchAnswer, SearchFunctions, SearchWorkerData } from './search-worker.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { AdminError } from '../contract/admin-error.ts'
+import { AdminError } from '../contract/error.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { AdminRoute } from './route.ts'
 

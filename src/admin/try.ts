@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Context } from '../context/context.ts'
-import { AdminError } from '../contract/admin-error.ts'
 import { TV_TYPES } from '../contract/bundles.ts'
+import { AdminError } from '../contract/error.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
 import { toListenerUrl } from '../http/address.ts'

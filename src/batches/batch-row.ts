@@ -1,9 +1,9 @@
 import { BvnRequest } from '../contract/bvn.ts'
 import { NinRequest } from '../contract/nin.ts'
-import { DETAIL_FIELDS, type PersonDetails, toDetails } from '../contract/person-details.ts'
+import { DETAIL_FIELDS, type PersonDetails, toDetails } from '../contract/person.ts'
 import type { Scope } from '../contract/scope.ts'
 import { createValidate } from '../contract/validate.ts'
-import type { Kind } from '../crypto/blind-index.ts'
+import type { Kind } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
 import type { InputRow } from './input-row.ts'
 

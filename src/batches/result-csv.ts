@@ -1,6 +1,6 @@
 import { toCsvLine } from '../contract/csv.ts'
-import { DETAIL_FIELDS } from '../contract/person-details.ts'
-import type { Kind } from '../crypto/blind-index.ts'
+import { DETAIL_FIELDS } from '../contract/person.ts'
+import type { Kind } from '../crypto/mac.ts'
 import { toFieldNames } from '../registry/import/record-fields.ts'
 import type { Levels } from '../verification/match-details.ts'
 

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { toBlindIndex } from '../crypto/mac.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'

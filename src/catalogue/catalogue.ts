@@ -1,5 +1,4 @@
-import type { InternetBundle, SmeBundle, TvAddOn, TvType } from '../contract/bundles.ts'
-import type { InternetFile, TvFile } from '../contract/catalogue-files.ts'
+import type { InternetBundle, InternetFile, SmeBundle, TvAddOn, TvFile, TvType } from '../contract/bundles.ts'
 import type { CatalogueFolder } from './folder.ts'
 
 /** A TV product with its add-ons, in the catalogue's spelling. */

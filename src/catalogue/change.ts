@@ -1,4 +1,4 @@
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
 import { UserError } from '../errors.ts'
 import { openVendor } from '../sources/open-vendor.ts'
 import type { SourceSettings } from '../sources/settings.ts'

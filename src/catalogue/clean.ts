@@ -1,4 +1,4 @@
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { CatalogueFileError } from './file.ts'
 

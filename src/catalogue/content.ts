@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
+import type { CatalogueFiles, InternetFile, TvFile } from '../contract/bundles.ts'
 import { TV_TYPES } from '../contract/bundles.ts'
-import type { CatalogueFiles, InternetFile, TvFile } from '../contract/catalogue-files.ts'
 import { CatalogueFileError, parseInternetFile, parseTvFile } from './file.ts'
 
 /** The content of a version: the lists as JSON, and a digest to compare versions. */

@@ -1,4 +1,4 @@
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
 
 /** One item that was added, removed or changed. Price changes are a kind of their own: operators look for them. */
 export type Change = {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { basename } from 'node:path'
 import type { Ajv, ErrorObject } from 'ajv'
-import { AS_OF_RULE, InternetFile, SmeFile, TvFile } from '../contract/catalogue-files.ts'
+import { AS_OF_RULE, InternetFile, SmeFile, TvFile } from '../contract/bundles.ts'
 import type { Static, TSchema } from '../contract/schema.ts'
 import { UserError } from '../errors.ts'
 

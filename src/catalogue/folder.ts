@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { assets, readAssetText } from '../assets/asset.ts'
+import type { InternetFile, SmeFile, TvFile } from '../contract/bundles.ts'
 import { TV_TYPES } from '../contract/bundles.ts'
-import type { InternetFile, SmeFile, TvFile } from '../contract/catalogue-files.ts'
 import { CatalogueFileError, parseInternetFile, parseSmeFile, parseTvFile } from './file.ts'
 
 export type CatalogueFolder = {

@@ -1,4 +1,4 @@
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
 import { type ItemList, itemsOf, toItemLists } from './diff.ts'
 
 /** A larger change of one price needs a review. */

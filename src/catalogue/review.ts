@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
 import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import { mergeFiles, parseFiles, toContent } from './content.ts'

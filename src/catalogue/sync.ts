@@ -1,4 +1,4 @@
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
 import { UserError } from '../errors.ts'
 import { withDeadline } from '../sources/deadline.ts'
 import { type Source, SourceError } from '../sources/source.ts'

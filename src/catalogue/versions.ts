@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit/row.ts'
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
 import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { SourceTable } from '../sources/source-table.ts'

@@ -14,7 +14,7 @@ import {
 } from '../catalogue/versions.ts'
 import { loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
-import { toCommandAuthor } from '../contract/command-author.ts'
+import { toCommandAuthor } from '../contract/free-text.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toTable, warn } from '../server/terminal.ts'
 import { namesWith, type VendorName } from '../sources/vendors.ts'

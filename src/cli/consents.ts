@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { toPurpose } from '../contract/purpose.ts'
+import { toPurpose } from '../contract/free-text.ts'
 import { UserError } from '../errors.ts'
 import { openKeyNames } from '../keys/key-names.ts'
 import { type ConsentFilter, listConsents } from '../people/consents.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Argument, type Command } from 'commander'
 import { loadConfig } from '../context/config.ts'
-import { KINDS, type Kind } from '../crypto/blind-index.ts'
+import { KINDS, type Kind } from '../crypto/mac.ts'
 import { SQLITE_FILE } from '../database/open-database.ts'
 import { isReadOnly } from '../database/read-only-copy.ts'
 import { readRegistryStats } from '../registry/stats.ts'

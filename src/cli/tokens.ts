@@ -7,7 +7,7 @@ import {
   toAdminTokenView,
 } from '../accounts/admin-tokens.ts'
 import type { Store } from '../context/store.ts'
-import { toCommandAuthor } from '../contract/command-author.ts'
+import { toCommandAuthor } from '../contract/free-text.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { dim, say, sayJson, strong, toTable, warn } from '../server/terminal.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'

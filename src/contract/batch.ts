@@ -1,5 +1,4 @@
-import { exactly, text } from './field.ts'
-import { type Static, Type } from './schema.ts'
+import { exactly, type Static, Type, text } from './schema.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const time = (description: string) => Type.Nullable(Type.String({ format: 'date-time', description }))

@@ -1,7 +1,16 @@
-import { derived, exactly, input, NAME_FIELDS, personal, personalOrNull, request, text } from './field.ts'
-import { phoneInput } from './nin.ts'
-import { detailInputs } from './person-details.ts'
-import { type Static, Type } from './schema.ts'
+import { detailInputs, phoneInput } from './person.ts'
+import {
+  derived,
+  exactly,
+  input,
+  NAME_FIELDS,
+  personal,
+  personalOrNull,
+  request,
+  type Static,
+  Type,
+  text,
+} from './schema.ts'
 
 export const BvnRequest = request(
   {

@@ -1,3 +1,5 @@
+import { userInfo } from 'node:os'
+
 /**
  * Text that people and callers write themselves is stored in the clear: consent references, reasons, names of keys and
  * accounts, notes. It must not hold the number of a person.
@@ -77,3 +79,59 @@ function toAsciiDigit(digit: string): string {
   while (value < 9 && /\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) value += 1
   return String(value)
 }
+
+/** Why a person did something, for the audit log: it must not contain a NIN, BVN or phone. */
+type Reason = { readonly reason: string } | { readonly problem: string }
+
+/** `problem` completes the sentence "reason …". */
+export function readReason(text: string): Reason {
+  const reason = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim()
+  if (reason.length < 10 || reason.length > 200) return { problem: 'must have 10 to 200 characters' }
+  return holdsPersonNumber(reason) ? { problem: PERSON_NUMBER_RULE } : { reason }
+}
+
+const PURPOSE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/
+
+/** Completes the sentence "X-Purpose …". */
+const PURPOSE_RULE = 'must be 1 to 40 letters, digits or . _ -, and begin with a letter or a digit'
+
+/** Purposes are compared and stored in lower case. */
+export const toPurpose = (text: string): string => text.trim().toLowerCase()
+
+/** What is wrong with a purpose. `allowed` is undefined where any may be given. */
+export function findPurposeProblem(
+  purpose: string,
+  allowed: readonly string[] | undefined,
+): string | undefined {
+  if (!PURPOSE.test(purpose)) return PURPOSE_RULE
+  if (holdsPersonNumber(purpose)) return PERSON_NUMBER_RULE
+  if (allowed && !allowed.includes(purpose)) return `must be one of ${allowed.join(', ')}`
+  return undefined
+}
+
+/** The purpose as a part of the detail of an audit row. */
+export const toPurposeDetail = (purpose: string) => `purpose: ${purpose}`
+
+const IN_DETAIL = /(?:^|; )purpose: ([a-z0-9][a-z0-9._-]*)(?:;|$)/
+
+export const readPurpose = (detail: string | null): string | undefined => IN_DETAIL.exec(detail ?? '')?.[1]
+
+const SUFFIX = ' (cli)'
+
+/** The author of what is done on the command line: the system user and the word cli. No account can have such a name. */
+export const toCommandAuthor = (): string => `${readSystemUser()}${SUFFIX}`
+
+export const isCommandAuthor = (name: string): boolean => name.endsWith(SUFFIX)
+
+/** The number of the user where it has no name, as in many containers, or a name that is not plain text. */
+function readSystemUser(): string {
+  try {
+    const { username, uid } = userInfo()
+    return isPlainName(username) ? username : `uid ${uid}`
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`
+  }
+}
+
+/** Also names of Windows domains, such as SHOP\ada. */
+const isPlainName = (name: string) => /^[\p{L}\d._@$\\-]{1,64}$/u.test(name) && !holdsPersonNumber(name)

@@ -1,21 +1,10 @@
-import { derived, exactly, input, NAME_FIELDS, personal, request, text } from './field.ts'
-import { detailInputs } from './person-details.ts'
-import { PHONE_PATTERN } from './phone.ts'
-import { type Static, Type } from './schema.ts'
-import { VIRTUAL_NIN_PATTERN } from './virtual-nin.ts'
-
-export const phoneInput = input({
-  pattern: PHONE_PATTERN,
-  rule: 'must be a Nigerian mobile number, for example 08031234567 or +2348031234567',
-  description: 'Phone number of the customer, in any usual spelling of a Nigerian mobile number.',
-  example: '08031234567',
-  pii: true,
-})
+import { detailInputs, NIN_PATTERN, phoneInput } from './person.ts'
+import { derived, exactly, input, NAME_FIELDS, personal, request, type Static, Type, text } from './schema.ts'
 
 export const NinRequest = request(
   {
     nin: input({
-      pattern: `^(?:[0-9]{11}|${VIRTUAL_NIN_PATTERN})$`,
+      pattern: NIN_PATTERN,
       rule: 'must be 11 digits, or a virtual NIN: two letters, 12 digits and two letters',
       description:
         'National identity number of the customer: 11 digits, as a string. Or a virtual NIN: two letters, 12 digits and two letters, in any case.',

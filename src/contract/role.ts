@@ -1,11 +1,14 @@
-import type { SignInMethod } from './sign-in-method.ts'
-
 /** Roles of console accounts, weakest first. Each includes the rights of the one before. */
 export const ROLES = ['viewer', 'operator', 'owner'] as const
 
 export type Role = (typeof ROLES)[number]
 
 export const isAtLeast = (role: Role, needed: Role) => ROLES.indexOf(role) >= ROLES.indexOf(needed)
+
+/** How a session was opened. */
+export const SIGN_IN_METHODS = ['password', 'code', 'recovery_code', 'passkey', 'sso'] as const
+
+export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
 
 /** A signed-in account of the console, or a token of the admin API. */
 export type Actor = {

@@ -1,6 +1,6 @@
 import { AppError, type FieldErrors } from '../errors.ts'
-import { checkOf } from './field.ts'
 import type { Static, TObject } from './schema.ts'
+import { checkOf } from './schema.ts'
 
 type InputField = { readonly pattern: string; readonly maxLength: number; readonly 'x-rule': string }
 

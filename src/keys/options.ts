@@ -1,4 +1,4 @@
-import type { RequireMatch } from '../contract/person-details.ts'
+import type { RequireMatch } from '../contract/person.ts'
 import { type Static, type TSchema, Type } from '../contract/schema.ts'
 import { readAddresses, readClientCerts, readCount, readFields, readNote, readOwner } from './key-options.ts'
 

@@ -1,5 +1,5 @@
 import { BvnRequest, BvnResponse } from '../contract/bvn.ts'
-import { toDetails } from '../contract/person-details.ts'
+import { toDetails } from '../contract/person.ts'
 import { BVN } from '../verification/id-type.ts'
 import { respond } from '../verification/queue/respond.ts'
 import { defineOperation } from './operation.ts'

@@ -1,5 +1,5 @@
 import { NinRequest, NinResponse } from '../contract/nin.ts'
-import { toDetails } from '../contract/person-details.ts'
+import { toDetails } from '../contract/person.ts'
 import { NIN } from '../verification/id-type.ts'
 import { respond } from '../verification/queue/respond.ts'
 import { defineOperation } from './operation.ts'

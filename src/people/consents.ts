@@ -1,5 +1,5 @@
 import { type ReverseScanTable, scanBackwards } from '../audit/reverse-scan.ts'
-import { readPurpose } from '../contract/purpose.ts'
+import { readPurpose } from '../contract/free-text.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 
 /** The verifications of one consent reference, counted. */

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/time.ts'
-import { KINDS } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { KINDS } from '../crypto/mac.ts'
 import type { Database } from '../database/database.ts'
 import { isAnything, toErasedEnd, toErasureDetail } from './erase-person.ts'
 import { type EarlierErasure, type ErasedAgain, eraseAgainInTx } from './erase-rows.ts'

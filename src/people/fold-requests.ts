@@ -1,6 +1,6 @@
 import { readSourceAttempts } from '../audit/export.ts'
+import { readPurpose } from '../contract/free-text.ts'
 import type { PersonRequest } from '../contract/person-report.ts'
-import { readPurpose } from '../contract/purpose.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 
 /** The rows of a verification. */

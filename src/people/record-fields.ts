@@ -1,5 +1,5 @@
 import type { PersonReport } from '../contract/person-report.ts'
-import { HIDDEN } from '../verification/mask.ts'
+import { HIDDEN } from '../contract/record.ts'
 
 export type ReportFields = NonNullable<PersonReport['held']['record']>['fields']
 

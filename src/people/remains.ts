@@ -1,4 +1,4 @@
-import { isVirtualNin } from '../contract/virtual-nin.ts'
+import { isVirtualNin } from '../contract/person.ts'
 
 type Remaining = { readonly what: string; readonly why: string }
 

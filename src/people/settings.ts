@@ -1,4 +1,4 @@
-import { findPurposeProblem, toPurpose } from '../contract/purpose.ts'
+import { findPurposeProblem, toPurpose } from '../contract/free-text.ts'
 import { InvalidSetting, type Setting, setting } from '../settings/setting.ts'
 
 /** The settings of the rights of people. */

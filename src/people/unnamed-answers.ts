@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Kind, toBlindIndexText } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { type Kind, toBlindIndexText } from '../crypto/mac.ts'
 import { openStoredResponse } from '../verification/idempotency.ts'
 import type { UnnamedAnswer } from './erase-rows.ts'
 import type { ErasureTable } from './erasure-table.ts'

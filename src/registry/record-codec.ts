@@ -1,7 +1,7 @@
-import type { RecordOf } from '../contract/blank-record.ts'
 import { BvnRecord } from '../contract/bvn.ts'
 import { NinRecord } from '../contract/nin.ts'
-import type { Kind } from '../crypto/blind-index.ts'
+import type { RecordOf } from '../contract/record.ts'
+import type { Kind } from '../crypto/mac.ts'
 
 /** A record of the registry: the fields of the contract, and the id of the picture if there is one. */
 export type Entry<K extends Kind = Kind> = { readonly record: RecordOf[K]; readonly mediaId: string | null }

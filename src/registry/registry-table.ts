@@ -1,4 +1,4 @@
-import type { Kind } from '../crypto/blind-index.ts'
+import type { Kind } from '../crypto/mac.ts'
 import type { Database } from '../database/database.ts'
 import { createOldRecords, type OldRecords } from './old-records.ts'
 import { refuseStaleSeals } from './rotation-table.ts'

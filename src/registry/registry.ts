@@ -1,6 +1,6 @@
-import { createBlankRecord } from '../contract/blank-record.ts'
-import type { Kind } from '../crypto/blind-index.ts'
+import { createBlankRecord } from '../contract/record.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import type { Kind } from '../crypto/mac.ts'
 import type { RootKeySettings } from '../crypto/root-key.ts'
 import { BrokenSeal } from '../crypto/seal.ts'
 import { loadKeyring } from '../database/load-keyring.ts'

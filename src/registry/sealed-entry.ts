@@ -1,6 +1,5 @@
-import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { createMacWriter, MAC_BYTES, toMac } from '../crypto/mac.ts'
+import { createMacWriter, type Kind, MAC_BYTES, toBlindIndex, toMac } from '../crypto/mac.ts'
 import { BrokenSeal, seal, toAssociatedData, unseal, writeSeal } from '../crypto/seal.ts'
 import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
 import type { SealedMedia, SealedRecord } from './sealed-record.ts'

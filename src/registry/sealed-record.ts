@@ -1,4 +1,4 @@
-import type { Kind } from '../crypto/blind-index.ts'
+import type { Kind } from '../crypto/mac.ts'
 
 /** A sealed record of the registry. */
 export type SealedRecord = {

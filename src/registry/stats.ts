@@ -1,5 +1,5 @@
-import { KINDS, type Kind } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { KINDS, type Kind } from '../crypto/mac.ts'
 import type { MetaTable } from '../database/meta-table.ts'
 import type { RegistryTable } from './registry-table.ts'
 

@@ -1,4 +1,4 @@
-import { isVirtualNin } from '../contract/virtual-nin.ts'
+import { isVirtualNin } from '../contract/person.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
 import { isUnknown, toBvnPerson, toNinBehind, toNinPerson, toOtherNumber } from './people.ts'

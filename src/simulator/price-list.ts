@@ -1,5 +1,5 @@
 import { readShipped } from '../catalogue/versions.ts'
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
 
 /** The lists of a simulated vendor: the shipped ones, until a test changes them. */
 export type ListVendor = { files: CatalogueFiles }

@@ -1,6 +1,6 @@
 import type { BvnRecord } from '../contract/bvn.ts'
-import { readDay, toHyphenatedDay, toNumericDay } from '../contract/date.ts'
 import type { NinRecord } from '../contract/nin.ts'
+import { readDay, toHyphenatedDay, toNumericDay } from '../contract/time.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
 import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'

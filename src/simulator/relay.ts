@@ -1,4 +1,4 @@
-import { toPhoneCore } from '../contract/phone.ts'
+import { toPhoneCore } from '../contract/person.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
 import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber, toPhoneCoreOf } from './people.ts'

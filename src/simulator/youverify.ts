@@ -1,5 +1,5 @@
-import { readDay } from '../contract/date.ts'
-import { isVirtualNin } from '../contract/virtual-nin.ts'
+import { isVirtualNin } from '../contract/person.ts'
+import { readDay } from '../contract/time.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
 import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'

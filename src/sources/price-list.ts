@@ -1,5 +1,4 @@
-import type { TvType } from '../contract/bundles.ts'
-import type { CatalogueFiles, InternetFile, TvFile } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles, InternetFile, TvFile, TvType } from '../contract/bundles.ts'
 import { SourceError } from './source.ts'
 
 /** A price ("1020.00" or 1020) in the catalogue's spelling; undefined for 0. */

@@ -1,10 +1,15 @@
-import { createBlankRecord } from '../contract/blank-record.ts'
 import type { BvnRecord } from '../contract/bvn.ts'
-import { type Day, readDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../contract/date.ts'
-import { toFullName } from '../contract/full-name.ts'
 import type { NinRecord } from '../contract/nin.ts'
-import { saysNothing, saysNotListed, toName } from '../contract/no-value.ts'
-import { joinPhones } from '../contract/recorded-phones.ts'
+import {
+  createBlankRecord,
+  HIDDEN,
+  joinPhones,
+  saysNothing,
+  saysNotListed,
+  toFullName,
+  toName,
+} from '../contract/record.ts'
+import { type Day, readDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../contract/time.ts'
 
 /** A vendor's values in the contract's layout: any value may be missing, null, or of another type. */
 export type Given<T> = {
@@ -12,7 +17,6 @@ export type Given<T> = {
 }
 
 const MAX_TEXT_LENGTH = 500
-export const HIDDEN = '****'
 
 /**
  * Converts a vendor's values to the contract's spelling. A value that cannot be read becomes empty. All phones are kept, as

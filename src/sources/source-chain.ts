@@ -1,5 +1,5 @@
 import type { Mode } from '../contract/scope.ts'
-import type { Kind } from '../crypto/blind-index.ts'
+import type { Kind } from '../crypto/mac.ts'
 import type { SourceCalls } from '../statistics/source-calls.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type CallGuard, createCallGuard, createCooldown, type GuardEvent } from './guard/call-guard.ts'

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { AuditEntry } from '../audit/row.ts'
-import type { CatalogueFiles } from '../contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../contract/bundles.ts'
 import { toLagosDay } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import { withDeadline } from './deadline.ts'

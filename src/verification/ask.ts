@@ -1,4 +1,4 @@
-import { isVirtualNin } from '../contract/virtual-nin.ts'
+import { isVirtualNin } from '../contract/person.ts'
 import { AppError } from '../errors.ts'
 import { withDeadline } from '../sources/deadline.ts'
 import type { RecordRows } from '../sources/lookup.ts'

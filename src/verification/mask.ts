@@ -1,5 +1,4 @@
-/** Always the same length, so that it says nothing about the value. */
-export const HIDDEN = '****'
+import { HIDDEN } from '../contract/record.ts'
 
 type Masked = { [field: string]: unknown }
 

@@ -1,10 +1,5 @@
-import { isSameDay, readDay } from '../contract/date.ts'
-import {
-  DETAIL_FIELDS,
-  type DetailField,
-  type PersonDetails,
-  REQUIRE_MATCH,
-} from '../contract/person-details.ts'
+import { DETAIL_FIELDS, type DetailField, type PersonDetails, REQUIRE_MATCH } from '../contract/person.ts'
+import { isSameDay, readDay } from '../contract/time.ts'
 import type { Caller } from '../keys/caller.ts'
 import { foldName, isNoTitle, isSameName, type Level, takeNames, withoutTitles } from './name-match.ts'
 

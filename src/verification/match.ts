@@ -1,4 +1,4 @@
-import { toPhoneCore } from '../contract/phone.ts'
+import { toPhoneCore } from '../contract/person.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { type Answer, SourceError } from '../sources/source.ts'
 import type { IdType } from './id-type.ts'

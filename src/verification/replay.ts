@@ -1,5 +1,5 @@
+import { isVirtualNin } from '../contract/person.ts'
 import { steadyNow } from '../contract/time.ts'
-import { isVirtualNin } from '../contract/virtual-nin.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import type { IdType } from './id-type.ts'
 import type { KeyUse, StoredResponse } from './idempotency.ts'

@@ -1,7 +1,7 @@
-import { createBlankRecord } from '../contract/blank-record.ts'
+import { createBlankRecord } from '../contract/record.ts'
 import { steadyNow } from '../contract/time.ts'
-import { type Kind, toBlindIndex } from '../crypto/blind-index.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { type Kind, toBlindIndex } from '../crypto/mac.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { ReuseTable } from './reuse-table.ts'
 

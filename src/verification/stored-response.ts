@@ -1,4 +1,4 @@
-import type { Kind } from '../crypto/blind-index.ts'
+import type { Kind } from '../crypto/mac.ts'
 import { AppError, ERRORS, toErrorBody } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import { toNewlyHidden, toReleasedFields } from '../keys/field-policy.ts'

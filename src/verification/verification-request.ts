@@ -1,9 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
-import { type PersonDetails, REQUIRE_MATCH, type RequireMatch } from '../contract/person-details.ts'
-import { toPhoneCore } from '../contract/phone.ts'
-import { findPurposeProblem, toPurpose } from '../contract/purpose.ts'
-import { toCanonicalNin } from '../contract/virtual-nin.ts'
+import {
+  findPurposeProblem,
+  holdsPersonNumber,
+  PERSON_NUMBER_RULE,
+  toPurpose,
+} from '../contract/free-text.ts'
+import {
+  type PersonDetails,
+  REQUIRE_MATCH,
+  type RequireMatch,
+  toCanonicalNin,
+  toPhoneCore,
+} from '../contract/person.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'

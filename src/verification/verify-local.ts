@@ -1,4 +1,4 @@
-import { toBlindIndexText } from '../crypto/blind-index.ts'
+import { toBlindIndexText } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
 import type { CommitCheck } from '../ledger/commit-check.ts'
 import { type Found, NO_RECORD } from '../sources/lookup.ts'

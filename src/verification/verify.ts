@@ -1,4 +1,4 @@
-import { toBlindIndexText } from '../crypto/blind-index.ts'
+import { toBlindIndexText } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import { askAndMatch, keepForReuse } from './ask.ts'

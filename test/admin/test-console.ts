@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { createToken, toTokenId } from '../../src/accounts/accounts.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Context } from '../../src/context/context.ts'
-import { toCommandAuthor } from '../../src/contract/command-author.ts'
+import { toCommandAuthor } from '../../src/contract/free-text.ts'
 import type { Role } from '../../src/contract/role.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 

@@ -7,7 +7,7 @@ import {
   toSignInThrottleKeys,
 } from '../../src/accounts/throttle.ts'
 import type { Store } from '../../src/context/store.ts'
-import { AdminError } from '../../src/contract/admin-error.ts'
+import { AdminError } from '../../src/contract/error.ts'
 import { SQLITE } from '../engines.ts'
 
 const SECRET = createSecretKey(Buffer.alloc(32, 7))

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { diffFiles, summarise } from '../../src/catalogue/diff.ts'
 import { listDoubts } from '../../src/catalogue/plausible.ts'
 import { readShipped } from '../../src/catalogue/versions.ts'
-import type { CatalogueFiles } from '../../src/contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../../src/contract/bundles.ts'
 
 const shipped = readShipped()
 

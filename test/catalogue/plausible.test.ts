@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { listDoubts } from '../../src/catalogue/plausible.ts'
-import type { CatalogueFiles } from '../../src/contract/catalogue-files.ts'
+import type { CatalogueFiles } from '../../src/contract/bundles.ts'
 
 const list = (prices: readonly (number | string)[], first = 0): CatalogueFiles => ({
   internet: [

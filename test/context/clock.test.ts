@@ -5,7 +5,7 @@ import { createSessions } from '../../src/accounts/sessions.ts'
 import { claimChain } from '../../src/audit/chain-claim.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import type { Store } from '../../src/context/store.ts'
-import { toCommandAuthor } from '../../src/contract/command-author.ts'
+import { toCommandAuthor } from '../../src/contract/free-text.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../../src/contract/date.ts'
+import { readDay, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../../src/contract/time.ts'
 
 const now = new Date('2026-11-15T00:00:00Z')
 const anyDay = fc

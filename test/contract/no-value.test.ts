@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { saysNothing, saysNotListed, toName } from '../../src/contract/no-value.ts'
+import { saysNothing, saysNotListed, toName } from '../../src/contract/record.ts'
 
 const WORDS = [
   ...[

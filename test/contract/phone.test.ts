@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { toLocalPhone, toPhoneCore } from '../../src/contract/phone.ts'
+import { toLocalPhone, toPhoneCore } from '../../src/contract/person.ts'
 
 const core = fc.stringMatching(/^[789][01][0-9]{8}$/)
 const prefix = fc.constantFrom('', '0', '234', '+234', '00234')

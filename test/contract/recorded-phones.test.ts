@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readRecordedPhones, UNREADABLE } from '../../src/contract/recorded-phones.ts'
+import { readRecordedPhones, UNREADABLE } from '../../src/contract/record.ts'
 
 const A = '08031234567'
 const B = '08091234567'

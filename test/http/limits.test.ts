@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { phoneInput } from '../../src/contract/nin.ts'
+import { phoneInput } from '../../src/contract/person.ts'
 import { createAdmission } from '../../src/http/admission.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { RecordOf } from '../../src/contract/blank-record.ts'
-import { KINDS, type Kind } from '../../src/crypto/blind-index.ts'
+import type { RecordOf } from '../../src/contract/record.ts'
+import { KINDS, type Kind } from '../../src/crypto/mac.ts'
 import { changeKey } from '../../src/keys/change-key.ts'
 import { listFieldGroups, toHiddenFields } from '../../src/keys/field-policy.ts'
 import { createRowCleaner } from '../../src/registry/import/clean-row.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createBlankRecord } from '../../src/contract/blank-record.ts'
+import { createBlankRecord } from '../../src/contract/record.ts'
 import { sealEntry, sealMedia } from '../../src/registry/sealed-entry.ts'
 import { toBvnRecord } from '../../src/sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'

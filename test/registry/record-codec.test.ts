@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createBlankRecord, type RecordOf } from '../../src/contract/blank-record.ts'
-import { KINDS, type Kind } from '../../src/crypto/blind-index.ts'
+import { createBlankRecord, type RecordOf } from '../../src/contract/record.ts'
+import { KINDS, type Kind } from '../../src/crypto/mac.ts'
 import { decodeEntry, encodeEntry, readValues } from '../../src/registry/record-codec.ts'
 
 /** A record in which every value is different. */

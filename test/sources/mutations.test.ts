@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { saysNothing } from '../../src/contract/no-value.ts'
+import { saysNothing } from '../../src/contract/record.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { SourceError } from '../../src/sources/source.ts'
 import { NUMBER, useAlteredVendor } from './altered-vendor.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { RequireMatch } from '../../src/contract/person-details.ts'
+import type { RequireMatch } from '../../src/contract/person.ts'
 import type { Caller } from '../../src/keys/caller.ts'
 import {
   checkRequired,

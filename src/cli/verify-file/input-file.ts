@@ -5,7 +5,7 @@ import { createCheckRow, ROW_FIELDS } from '../../batches/batch-row.ts'
 import type { InputRow } from '../../batches/input-row.ts'
 import { type BatchFormat, MAX_ROWS, openRows } from '../../batches/read-rows.ts'
 import { SCOPES } from '../../contract/scope.ts'
-import type { Kind } from '../../crypto/blind-index.ts'
+import type { Kind } from '../../crypto/mac.ts'
 import { AppError, UserError } from '../../errors.ts'
 
 /** Rows that are sent in one batch. */

@@ -1,6 +1,9 @@
 import { Ajv } from 'ajv'
-import type { RecordOf } from '../../contract/blank-record.ts'
 import { BvnRecord } from '../../contract/bvn.ts'
+import { NinRecord } from '../../contract/nin.ts'
+import { toLocalPhone, toPhoneCore } from '../../contract/person.ts'
+import type { RecordOf } from '../../contract/record.ts'
+import { readRecordedPhones, toFullName } from '../../contract/record.ts'
 import {
   type Day,
   isSameDay,
@@ -9,12 +12,8 @@ import {
   toLongDay,
   toNumericDay,
   toShortDay,
-} from '../../contract/date.ts'
-import { toFullName } from '../../contract/full-name.ts'
-import { NinRecord } from '../../contract/nin.ts'
-import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
-import { readRecordedPhones } from '../../contract/recorded-phones.ts'
-import type { Kind } from '../../crypto/blind-index.ts'
+} from '../../contract/time.ts'
+import type { Kind } from '../../crypto/mac.ts'
 import { BadRow, createFieldReader } from './record-fields.ts'
 
 export type CleanRow = {

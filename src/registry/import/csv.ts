@@ -1,4 +1,4 @@
-import type { Kind } from '../../crypto/blind-index.ts'
+import type { Kind } from '../../crypto/mac.ts'
 import { UserError } from '../../errors.ts'
 import { BadRow, toFieldNames, toShownName } from './record-fields.ts'
 

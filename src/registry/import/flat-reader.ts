@@ -1,4 +1,4 @@
-import type { Kind } from '../../crypto/blind-index.ts'
+import type { Kind } from '../../crypto/mac.ts'
 import type { Column } from './csv.ts'
 import {
   clearValues,

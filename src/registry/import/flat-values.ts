@@ -1,4 +1,5 @@
-import { createBlankRecord } from '../../contract/blank-record.ts'
+import { toLocalPhone, toPhoneCore } from '../../contract/person.ts'
+import { createBlankRecord, saysNothing, saysNotListed, toFullName } from '../../contract/record.ts'
 import {
   type Day,
   readDay,
@@ -6,11 +7,8 @@ import {
   toLongDay,
   toNumericDay,
   toShortDay,
-} from '../../contract/date.ts'
-import { toFullName } from '../../contract/full-name.ts'
-import { saysNothing, saysNotListed } from '../../contract/no-value.ts'
-import { toLocalPhone, toPhoneCore } from '../../contract/phone.ts'
-import type { Kind } from '../../crypto/blind-index.ts'
+} from '../../contract/time.ts'
+import type { Kind } from '../../crypto/mac.ts'
 import type { Value } from '../record-codec.ts'
 import { CONTENT_START } from '../record-codec.ts'
 import { hasControlCharacter, MAX_TEXT_LENGTH } from './record-fields.ts'

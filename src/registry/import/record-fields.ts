@@ -1,6 +1,5 @@
-import { createBlankRecord } from '../../contract/blank-record.ts'
-import { saysNothing, saysNotListed } from '../../contract/no-value.ts'
-import type { Kind } from '../../crypto/blind-index.ts'
+import { createBlankRecord, saysNothing, saysNotListed } from '../../contract/record.ts'
+import type { Kind } from '../../crypto/mac.ts'
 
 type Value = string | null
 type Group = Record<string, Value>

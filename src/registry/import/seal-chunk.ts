@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash, randomBytes } from 'node:crypto'
-import type { Kind } from '../../crypto/blind-index.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
+import type { Kind } from '../../crypto/mac.ts'
 import { SEAL_BYTES } from '../../crypto/seal.ts'
 import { createEntryWriter, sealEntry, sealMedia } from '../sealed-entry.ts'
 import { type CleanRow, createRowCleaner } from './clean-row.ts'

@@ -1,4 +1,4 @@
-import type { Kind } from '../../crypto/blind-index.ts'
+import type { Kind } from '../../crypto/mac.ts'
 import type { SealedMedia, SealedRecord } from '../sealed-record.ts'
 
 /** A record that is ready to be saved, and its picture if it has one. */

@@ -1,4 +1,4 @@
-import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalogue-files.ts'
+import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/bundles.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { findInternet, toDuration, toPrice, withoutDuplicates } from '../price-list.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'

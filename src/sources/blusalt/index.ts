@@ -1,6 +1,6 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
-import { toLocalPhone } from '../../contract/phone.ts'
+import { toLocalPhone } from '../../contract/person.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, type Given, toNumber, toText } from '../record.ts'

@@ -1,7 +1,7 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
+import { isVirtualNin } from '../../contract/person.ts'
 import type { Static } from '../../contract/schema.ts'
-import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, isAbsent, toNumber } from '../record.ts'
 import type { CreateSource, HttpReply } from '../source.ts'

@@ -1,7 +1,7 @@
 import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
+import { isVirtualNin } from '../../contract/person.ts'
 import { type Static, Type } from '../../contract/schema.ts'
-import { isVirtualNin } from '../../contract/virtual-nin.ts'
 import { createPhraseMatcher } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, isAbsent, toFields, toNumber, toText } from '../record.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'

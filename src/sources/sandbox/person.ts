@@ -1,6 +1,12 @@
-import { type Day, toHyphenatedDay, toLongDay, toNumericDay, toShortDay } from '../../contract/date.ts'
-import { toLocalPhone } from '../../contract/phone.ts'
-import { DAY_MS } from '../../contract/time.ts'
+import { toLocalPhone } from '../../contract/person.ts'
+import {
+  DAY_MS,
+  type Day,
+  toHyphenatedDay,
+  toLongDay,
+  toNumericDay,
+  toShortDay,
+} from '../../contract/time.ts'
 import {
   type Gender,
   type MaritalStatus,

@@ -1,4 +1,4 @@
-import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/catalogue-files.ts'
+import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/bundles.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { findInternet, findTv, toDuration, toPrice, withoutDuplicates, withProducts } from '../price-list.ts'
 import { type Call, type CreateSource, SourceError, type SourceFailure } from '../source.ts'

@@ -1,4 +1,4 @@
-import type { RequireMatch } from '../../contract/person-details.ts'
+import type { RequireMatch } from '../../contract/person.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { seal, toAssociatedData, unseal } from '../../crypto/seal.ts'
 import { openStoredResponse, type StoredResponse, sealStoredResponse } from '../idempotency.ts'

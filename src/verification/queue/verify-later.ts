@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../audit/row.ts'
 import type { Mode } from '../../contract/scope.ts'
 import { steadyNow } from '../../contract/time.ts'
-import { toBlindIndexText } from '../../crypto/blind-index.ts'
+import { toBlindIndexText } from '../../crypto/mac.ts'
 import { AppError } from '../../errors.ts'
 import type { Caller } from '../../keys/caller.ts'
 import { STORED_MS } from '../../ledger/idempotency-table.ts'

@@ -7,7 +7,7 @@ import {
   toLongDay,
   toNumericDay,
   toShortDay,
-} from '../../../src/contract/date.ts'
+} from '../../../src/contract/time.ts'
 
 const FIFTH_OF_JANUARY: Day = { year: 1990, month: 1, day: 5 }
 const NOW = new Date('2026-06-15T12:00:00Z')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Kind } from '../../../src/crypto/blind-index.ts'
+import type { Kind } from '../../../src/crypto/mac.ts'
 import { createRowCleaner } from '../../../src/registry/import/clean-row.ts'
 import { readHeader, toGivenRow } from '../../../src/registry/import/csv.ts'
 import { createFlatReader } from '../../../src/registry/import/flat-reader.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { toCommandAuthor } from '../../../src/contract/command-author.ts'
+import { toCommandAuthor } from '../../../src/contract/free-text.ts'
 import { tabbat } from '../../process/tabbat.ts'
 
 let folder: string

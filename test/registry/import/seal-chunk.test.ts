@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { Kind } from '../../../src/crypto/blind-index.ts'
 import { type Keyring, openKeyring } from '../../../src/crypto/keyring.ts'
+import type { Kind } from '../../../src/crypto/mac.ts'
 import { readHeader } from '../../../src/registry/import/csv.ts'
 import { createChunkSealer } from '../../../src/registry/import/seal-chunk.ts'
 import { unpackRows } from '../../../src/registry/import/sealed-rows.ts'
