@@ -1,3 +1,5 @@
+import cluster from 'node:cluster'
+import type { AuditLog } from '../audit/audit-log.ts'
 import { loadNodeName } from '../audit/chain-claim.ts'
 import { openAudit } from '../audit/open-audit.ts'
 import { keepRevocationsFile } from '../backup/keep-revocations.ts'
@@ -9,19 +11,17 @@ import { openNodes } from '../context/nodes.ts'
 import { openSealedStore } from '../context/sealed-store.ts'
 import { listConnectionWarnings } from '../context/warnings.ts'
 import { toBlindIndexText } from '../crypto/mac.ts'
+import { toFatal } from '../database/failure.ts'
 import { openTlsCertificate } from '../http/tls-listener.ts'
 import { openAuthenticate, openFindCaller, openRateLimit } from '../keys/open-keys.ts'
 import { openRegistry } from '../registry/registry.ts'
 import { toRegistrySource } from '../registry/registry-source.ts'
 import { openScrub } from '../registry/scrub.ts'
 import { openRequests } from '../requests/open-requests.ts'
-import { startCleanup } from '../server/cleanup.ts'
-import { createFatalStop, type FatalStop } from '../server/fatal-stop.ts'
-import { openTelemetry } from '../server/open-telemetry.ts'
 import { openSourceChain } from '../sources/source-chain.ts'
 import { createLatencies } from '../statistics/latencies.ts'
 import { createSourceCalls } from '../statistics/source-calls.ts'
-import { createLog } from '../telemetry/log.ts'
+import { createLog, type Log } from '../telemetry/log.ts'
 import { openGuessLimit } from '../verification/guess-limit.ts'
 import { openIdempotency } from '../verification/idempotency.ts'
 import { openLocal } from '../verification/open-local.ts'
@@ -30,16 +30,77 @@ import { startQueue } from '../verification/queue/worker.ts'
 import { createReuse } from '../verification/reuse.ts'
 import { createSingleFlight } from '../verification/single-flight.ts'
 import { openWebhooks } from '../webhooks/webhooks.ts'
-import { createRetention } from './cleanup.ts'
+import { createRetention, startCleanup } from './cleanup.ts'
+import { openTelemetry } from './open-telemetry.ts'
 
 export async function createContext(
   config: Config,
   log = createLog(config.logLevel, config.logFile),
   workerNumber = 1,
 ): Promise<Context> {
+  const { base, keyring, recent, alarms, scrub } = await openBase(config, log, workerNumber)
+  const { store, audit, registry, guessLimit, certificate } = base
+  const idempotency = openIdempotency(config, store, keyring, audit)
+  const { sourceChain, catalogue, sourceCalls } = await openSources(config, { store, registry, audit, log })
+  const node = loadNodeName(config.dataDir)
+  const webhooks = openWebhooks({ store, keyring, config, log, audit, node, sourceChain })
+  alarms.reportAuditFailure = webhooks.reportAuditFailure
+  const latencies = createLatencies(store.statistics, audit.owner)
+  const requestLog = openRequests(config, { store, log, owner: audit.owner, workerNumber })
+  const self = { owner: audit.owner, node, worker: workerNumber }
+  const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
+  const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
+  const measured = { sourceChain, audit, webhooks, queue, certificate }
+  const described = { ...measured, ...requestLog, store, log, workerNumber, node }
+  const telemetry = await openTelemetry(config, described)
+  const batches = openBatches(config, { store, audit, queue, log })
+  const cleanedUp = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
+  const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
+  const cleanupConfig = { ...config, keyring, workerNumber, recent }
+  const stopCleanup = startCleanup(log, store, [...cleanedUp, retention], cleanupConfig)
+  const context: Omit<Context, 'close'> = {
+    ...base,
+    ...telemetry,
+    authenticate: openAuthenticate(config, store, keyring),
+    rateLimit: openRateLimit(config, store, nodes),
+    catalogue,
+    idempotency,
+    singleFlight: createSingleFlight(),
+    local: openLocal(store, keyring, audit),
+    queue,
+    batches,
+    webhooks,
+    revocations: keepRevocationsFile({ tables: store, keyring, config, log, workerNumber }),
+    subjectKey: keyring.subject,
+    pictureKey: keyring['media-url'],
+    toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
+    sources: sourceChain.sources,
+    sourceChain,
+    askNext: config.notFound === 'next',
+    reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
+    latencies,
+    sourceCalls,
+    requests: requestLog.requests,
+    nodes,
+    lifecycle: { stopping: false },
+  }
+  const stopQueue = startQueue(context)
+  return {
+    ...context,
+    close: () => closeAll({ ...context, stopQueue, stopCleanup, scrub, requestLog, telemetry }),
+  }
+}
+
+/** What everything else needs: the store with its keys, the registry and the audit log. */
+async function openBase(config: Config, log: Log, workerNumber: number) {
   const fatal = createFatalStop(log)
   const certificate = openTlsCertificate(config, log)
-  const { store, rootKeys, keyring } = await openServerStore(config, fatal)
+  const { store, rootKeys, keyring } = await openSealedStore(config, {
+    writerThread: true,
+    onFatal: fatal.notice,
+    timeoutMs: config.storeTimeout,
+    databaseConnections: config.databaseConnections,
+  })
   const { registry, currentKeyring } = openRegistry(config, store, keyring)
   // Fails while a root key rotation runs. They are then planted at the next start.
   await registry.insertDecoys().catch(log.failure)
@@ -52,70 +113,11 @@ export async function createContext(
   const auditDeps = { store, keyring, log, onUnavailable, onCorruption: fatal.stop }
   const { audit, recent } = await openAudit(config, auditDeps)
   fatal.audit = audit
-  const idempotency = openIdempotency(config, store, keyring, audit)
-  const { sourceChain, catalogue, sourceCalls } = await openSources(config, { store, registry, audit, log })
-  const node = loadNodeName(config.dataDir)
-  const webhooks = openWebhooks({ store, keyring, config, log, audit, node, sourceChain })
-  alarms.reportAuditFailure = webhooks.reportAuditFailure
-  const latencies = createLatencies(store.statistics, audit.owner)
-  const requestLog = openRequests(config, { store, log, owner: audit.owner, workerNumber })
-  const self = { owner: audit.owner, node, worker: workerNumber }
-  const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
-  const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
-  const measured = { sourceChain, audit, webhooks, queue, certificate }
-  const described = { ...measured, ...requestLog, store, log, workerNumber, node: self.node }
-  const telemetry = await openTelemetry(config, described)
-  const rateLimit = openRateLimit(config, store, nodes)
-  const batches = openBatches(config, { store, audit, queue, log })
-  const cleanedUp = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
-  const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
-  const cleanupConfig = { ...config, keyring, workerNumber, recent }
-  const stopCleanup = startCleanup(log, store, [...cleanedUp, retention], cleanupConfig)
-  const revocations = keepRevocationsFile({ tables: store, keyring, config, log, workerNumber })
-  const context: Omit<Context, 'close'> = {
-    config,
-    log,
-    ...telemetry,
-    store,
-    rootKeys,
-    keyring: currentKeyring,
-    authenticate: openAuthenticate(config, store, keyring),
-    ...{ rateLimit, certificate, catalogue, registry, guessLimit, audit, idempotency },
-    singleFlight: createSingleFlight(),
-    local: openLocal(store, keyring, audit),
-    ...{ queue, batches, webhooks, revocations },
-    ...{ subjectKey: keyring.subject, pictureKey: keyring['media-url'] },
-    toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
-    sources: sourceChain.sources,
-    sourceChain,
-    askNext: config.notFound === 'next',
-    reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
-    ...{ latencies, sourceCalls, requests: requestLog.requests, nodes, databaseWarnings },
-    lifecycle: { stopping: false },
-  }
-  const stopQueue = startQueue(context)
-  return {
-    ...context,
-    close: () => closeAll({ ...context, stopQueue, stopCleanup, scrub, requestLog, telemetry }),
-  }
+  const opened = { config, log, certificate, store, rootKeys, registry, guessLimit, databaseWarnings, audit }
+  return { base: { ...opened, keyring: currentKeyring }, keyring, recent, alarms, scrub }
 }
 
-type Closing = Pick<
-  Context,
-  | 'certificate'
-  | 'rateLimit'
-  | 'nodes'
-  | 'webhooks'
-  | 'batches'
-  | 'catalogue'
-  | 'sourceChain'
-  | 'guessLimit'
-  | 'latencies'
-  | 'sourceCalls'
-  | 'audit'
-  | 'store'
-  | 'revocations'
-> & {
+type Closing = Omit<Context, 'close'> & {
   readonly stopCleanup: () => Promise<void>
   readonly stopQueue: () => Promise<void>
   readonly scrub: { readonly close: () => Promise<void> } | undefined
@@ -148,16 +150,6 @@ async function closeAll(parts: Closing): Promise<void> {
   await sending
 }
 
-function openServerStore(config: Config, fatal: FatalStop) {
-  const { storeTimeout: timeoutMs, databaseConnections } = config
-  return openSealedStore(config, {
-    writerThread: true,
-    onFatal: fatal.notice,
-    timeoutMs,
-    databaseConnections,
-  })
-}
-
 type SourceDeps = Pick<Context, 'store' | 'registry' | 'audit' | 'log'>
 
 async function openSources(config: Config, { store, registry, audit, log }: SourceDeps) {
@@ -174,4 +166,41 @@ async function openSources(config: Config, { store, registry, audit, log }: Sour
   const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
   const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
   return { sourceChain, catalogue, sourceCalls }
+}
+
+/** Time to send the error responses of running requests. Nothing is disclosed meanwhile: the audit log refuses rows. */
+const GRACE_MS = 100
+
+/** Exits with code 1 when the database is damaged or lost, or its disk fails. One log event says which. */
+type FatalStop = {
+  readonly stop: (error: unknown) => void
+  /** For failures of the store. An open audit log refuses rows from then on. */
+  readonly notice: (error: unknown) => void
+  audit: AuditLog | undefined
+}
+
+function createFatalStop(log: Log): FatalStop {
+  let isStopping = false
+  const stop = (error: unknown) => {
+    if (isStopping) return
+    isStopping = true
+    log.event('error', toFatal(error) ?? 'database_damaged')
+    log.failure(error)
+    log.flush()
+    setTimeout(() => {
+      log.flush()
+      // All workers stop, without the delay of SIGTERM: they share the database, and a restarted worker would create an empty one.
+      if (cluster.isWorker) process.kill(process.ppid, 'SIGINT')
+      process.exit(1)
+    }, GRACE_MS)
+  }
+  const fatalStop: FatalStop = {
+    stop,
+    audit: undefined,
+    notice: (error) => {
+      if (fatalStop.audit) fatalStop.audit.reportFailure(error)
+      else stop(error)
+    },
+  }
+  return fatalStop
 }

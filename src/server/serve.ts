@@ -1,16 +1,20 @@
 import cluster from 'node:cluster'
+import { Server as NetServer } from 'node:net'
 import { loadConfig } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
+import { toDatabaseText } from '../context/database-text.ts'
+import { listWarnings } from '../context/warnings.ts'
 import { toWorkerConfig } from '../context/worker-share.ts'
 import { UserError } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import { drain } from '../http/drain.ts'
-import { createContext } from '../server/create-context.ts'
+import { hasPublicSandboxKey } from '../keys/open-keys.ts'
+import { SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import { watchClock } from '../telemetry/running-clock.ts'
+import { VERSION } from '../version.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
-import { toBanner } from './banner.ts'
+import { createContext } from './create-context.ts'
 import { onReloadSignal, stopOnSignal } from './signals.ts'
-import { say } from './terminal.ts'
+import { dim, say, strong } from './terminal.ts'
 
 /** How long streams of the console may go on after the listeners have closed. A stalled client must not delay shutdown. */
 const STREAM_MS = 5000
@@ -101,4 +105,74 @@ function stopOnBug({ log }: Context): void {
     process.exit(1)
   }
   process.on('uncaughtException', onBug).on('unhandledRejection', onBug)
+}
+
+type Urls = {
+  readonly api: string
+  readonly admin: string | undefined
+  readonly metrics: string | undefined
+}
+
+const toMetrics = (url: string | undefined) => (url === undefined ? 'off' : `${url}/metrics`)
+
+/** Printed after the start: addresses, a call that works, warnings. */
+async function toBanner(context: Context, { api: url, admin, metrics }: Urls): Promise<string> {
+  const reachable = url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+  const facts = [
+    ['listening on', url],
+    ['reference', `${reachable}/docs`],
+    ['console', await toConsole(context, admin)],
+    ['metrics', toMetrics(metrics ?? admin)],
+    ['data', toDatabaseText(context.config)],
+    ['catalogue', toAges(context)],
+    ...(hasPublicSandboxKey(context.config) ? [['sandbox key', SANDBOX_KEY]] : []),
+  ]
+  const lines = facts.map(([name = '', value]) => `  ${dim(name.padEnd(13))} ${value}`)
+  const trial = hasPublicSandboxKey(context.config) ? ['', dim('  Try it:'), '', toCurl(reachable)] : []
+  const warnings = listWarnings(context).map((warning) => `  ${dim('warning:')} ${warning}`)
+  return ['', strong(`Tabbat ${VERSION}`), '', ...lines, ...trial, '', ...warnings, ''].join('\n')
+}
+
+/** There is no default account: `tabbat admin invite` creates the first. */
+async function toConsole({ store }: Context, adminUrl: string | undefined): Promise<string> {
+  if (!adminUrl) return 'off'
+  const hint = (await store.accounts.hasAny()) ? '' : `  ${dim('first account: tabbat admin invite')}`
+  return `${adminUrl}/console${hint}`
+}
+
+/** The ages of the lists, because prices change. */
+const toAges = ({ catalogue }: Context) =>
+  catalogue.asOf.map(({ name, as_of }) => `${name} ${as_of}`).join(', ')
+
+const toCurl = (url: string) =>
+  `curl -s ${url}/api/v2/kyc/verify-nin -H 'Authorization: Bearer ${SANDBOX_KEY}' -H 'Content-Type: application/json' -d '{"nin":"12345678901","phone":"08031234567"}'`
+
+/** New connections are accepted for so long after the signal: a load balancer may still send some. */
+const ACCEPT_MS = 250
+const TICK_MS = 100
+/** How long callers that do not read their responses may delay the end. */
+const UNREAD_MS = 5000
+
+const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms))
+
+/**
+ * Stops a server without losing a request that reached it. `server.close()` alone would close connections whose request has
+ * arrived and is not read yet. So: accept a moment longer, stop listening, wait until accepted connections are read, and
+ * only then close idle connections, until none is left.
+ */
+export async function drain({
+  server,
+  listener,
+  connections,
+}: Pick<App, 'server' | 'listener' | 'connections'>): Promise<void> {
+  if (!listener.listening) return
+  await sleep(ACCEPT_MS)
+  const empty = new Promise<void>((done) => NetServer.prototype.close.call(listener, () => done()))
+  await Promise.race([empty, sleep(ACCEPT_MS)])
+  const until = performance.now() + UNREAD_MS
+  const closeIdle = () =>
+    performance.now() < until ? connections.closeIdle() : server.closeIdleConnections()
+  const closing = setInterval(closeIdle, TICK_MS)
+  await empty
+  clearInterval(closing)
 }

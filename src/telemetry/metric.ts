@@ -95,3 +95,116 @@ export type Metrics = {
   /** In the text format of Prometheus: requests of all workers together, the rest for each process. */
   readonly print: () => Promise<string>
 }
+
+/** Counts requests and their durations. Counting one costs a few lookups and additions. */
+type RequestCounts = {
+  readonly count: (operation: string, mode: string, outcome: string, durationMs: number) => void
+  /** The same request once more, under the public id of its key. */
+  readonly countKey: (keyId: string, outcome: string) => void
+  readonly dump: () => readonly Series[]
+}
+
+const BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 15_000]
+
+/** What was counted under one set of labels. */
+export type Series = { readonly labels: string; calls: number; sumMs: number; readonly buckets: number[] }
+
+const createSeries = (labels: string): Series => ({
+  labels,
+  calls: 0,
+  sumMs: 0,
+  buckets: BOUNDS_MS.map(() => 0),
+})
+
+/** `maxKeys` keys are counted apart, so that the number of series is bounded. 0: none. */
+export function createRequestCounts(maxKeys = 0): RequestCounts {
+  const all: Series[] = []
+  const byKey = new Map<string, Map<string, Series>>()
+  // By operation, mode and outcome: three lookups cost less than one joined key.
+  const byName = new Map<string, Map<string, Map<string, Series>>>()
+  const find = (operation: string, mode: string, outcome: string): Series => {
+    const modes = getOrAdd(byName, operation, () => new Map<string, Map<string, Series>>())
+    const outcomes = getOrAdd(modes, mode, () => new Map<string, Series>())
+    return getOrAdd(outcomes, outcome, () => {
+      const series = createSeries(toLabelText({ operation, mode, outcome }))
+      all.push(series)
+      return series
+    })
+  }
+  return {
+    count: (operation, mode, outcome, durationMs) => {
+      const series = find(operation, mode, outcome)
+      series.calls += 1
+      series.sumMs += durationMs
+      let bucket = 0
+      while (bucket < BOUNDS_MS.length && durationMs > (BOUNDS_MS[bucket] as number)) bucket += 1
+      if (bucket < BOUNDS_MS.length) series.buckets[bucket] = (series.buckets[bucket] as number) + 1
+    },
+    countKey: (keyId, outcome) => {
+      if (maxKeys === 0) return
+      const name = byKey.has(keyId) || byKey.size < maxKeys ? keyId : OTHER_KEYS
+      const outcomes = getOrAdd(byKey, name, () => new Map<string, Series>())
+      const series = getOrAdd(outcomes, outcome, () => {
+        const made = { ...createSeries(toLabelText({ [KEY_LABEL]: name, outcome })), buckets: [] }
+        all.push(made)
+        return made
+      })
+      series.calls += 1
+    },
+    dump: () => all,
+  }
+}
+
+const KEY_LABEL = 'key_id'
+const OTHER_KEYS = 'other'
+const isOfKey = ({ labels }: Series) => labels.startsWith(`${KEY_LABEL}=`)
+
+/** The series of all processes as metrics, added up by their labels. */
+export function toRequestMetrics(series: readonly Series[]): Metric[] {
+  const { true: ofKeys = [], false: sums = [] } = Object.groupBy(addUp(series), (each) => `${isOfKey(each)}`)
+  return [
+    ...(ofKeys.length > 0 ? [toKeyMetric(ofKeys)] : []),
+    toCounter(
+      'tabbat_requests_total',
+      'Requests answered, by operation, mode and outcome.',
+      sums.map(({ labels, calls }) => ({ labels, value: calls })),
+    ),
+    {
+      name: 'tabbat_request_duration_seconds',
+      help: 'Time from the head of a request to the end of its answer.',
+      type: 'histogram',
+      samples: sums.flatMap(({ labels, calls, sumMs, buckets }) =>
+        toHistogramSamples(labels, { bounds: BOUNDS_S, counts: buckets, sum: sumMs / 1000, count: calls }),
+      ),
+    },
+  ]
+}
+
+const toKeyMetric = (series: readonly Series[]) =>
+  toCounter(
+    'tabbat_key_requests_total',
+    'Requests answered, by the public id of their key and outcome.',
+    series.map(({ labels, calls }) => ({ labels, value: calls })),
+  )
+
+const BOUNDS_S = BOUNDS_MS.map((bound) => bound / 1000)
+
+function getOrAdd<K, V>(map: Map<K, V>, key: K, create: () => V): V {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = create()
+  map.set(key, made)
+  return made
+}
+
+/** One series for each set of labels. */
+export function addUp(list: readonly Series[]): Series[] {
+  const sums = new Map<string, Series>()
+  for (const { labels, calls, sumMs, buckets } of list) {
+    const sum = getOrAdd(sums, labels, () => createSeries(labels))
+    sum.calls += calls
+    sum.sumMs += sumMs
+    for (const [index, count] of buckets.entries()) sum.buckets[index] = (sum.buckets[index] ?? 0) + count
+  }
+  return [...sums.values()]
+}

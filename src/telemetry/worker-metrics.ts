@@ -1,6 +1,5 @@
 import cluster, { type Worker } from 'node:cluster'
-import { type Metric, withLabel } from './metric.ts'
-import { addUp, type Series } from './request-counts.ts'
+import { addUp, type Metric, type Series, withLabel } from './metric.ts'
 
 /** The figures of one process, or of several. */
 export type ProcessFigures = {

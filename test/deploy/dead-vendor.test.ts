@@ -6,8 +6,7 @@ import { expect, it } from 'vitest'
 import { type CallGuard, createCallGuard } from '../../src/sources/guard/call-guard.ts'
 import { SourceError } from '../../src/sources/source.ts'
 import { toSourceMetrics } from '../../src/sources/source-metrics.ts'
-import { printMetrics } from '../../src/telemetry/metric.ts'
-import { createRequestCounts, toRequestMetrics } from '../../src/telemetry/request-counts.ts'
+import { createRequestCounts, printMetrics, toRequestMetrics } from '../../src/telemetry/metric.ts'
 import { whyMissing } from '../cluster/programs.ts'
 
 /** The rules of deploy/prometheus over what a server reports while its only vendor is dead. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { KeyRow } from '../../src/keys/key-rows.ts'
 import { withDefaults } from '../../src/keys/options.ts'
-import { createStoreMetrics } from '../../src/server/store-metrics.ts'
+import { createStoreMetrics } from '../../src/server/open-telemetry.ts'
 import { printMetrics } from '../../src/telemetry/metric.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createSizeMetrics } from '../../src/server/store-metrics.ts'
+import { createSizeMetrics } from '../../src/server/open-telemetry.ts'
 import { printMetrics } from '../../src/telemetry/metric.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 

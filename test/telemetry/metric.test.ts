@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest'
-import { printMetrics, toCounter, toGauge, toSample, withLabel } from '../../src/telemetry/metric.ts'
-import { createRequestCounts, toRequestMetrics } from '../../src/telemetry/request-counts.ts'
+import {
+  createRequestCounts,
+  printMetrics,
+  toCounter,
+  toGauge,
+  toRequestMetrics,
+  toSample,
+  withLabel,
+} from '../../src/telemetry/metric.ts'
 
 it('prints the samples of several processes under one heading', () => {
   const memory = [toGauge('memory_bytes', 'Memory.', 5)]
