@@ -6,8 +6,7 @@ import { AdminError } from '../contract/error.ts'
 import type { Role } from '../contract/role.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { AccountRow } from './account-rows.ts'
-import type { AccountTable } from './account-table.ts'
+import type { AccountRow, AccountTable } from './account-table.ts'
 
 /** What a change of accounts needs. The console and the command line use the same functions. */
 export type AccountDeps = {

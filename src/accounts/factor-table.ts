@@ -1,4 +1,12 @@
-import type { Database, Row } from '../database/database.ts'
+import type { Database } from '../database/database.ts'
+import {
+  bytes,
+  defineColumns,
+  defineTable,
+  number,
+  type RowOf,
+  type TableOf,
+} from '../database/define-table.ts'
 import { UserError } from '../errors.ts'
 import {
   type AddedFactor,
@@ -10,12 +18,16 @@ import {
   lockAccount,
 } from './factor-rows.ts'
 
+const TOTP = defineColumns({
+  sealed: bytes(),
+  lastStep: number(),
+  createdAt: number(),
+})
+
 /** The second factors of an account. */
 export type FactorRow = {
   /** The secret of the authenticator app, and the last time step whose code was used. */
-  readonly totp:
-    | { readonly sealed: Uint8Array; readonly lastStep: number; readonly createdAt: number }
-    | undefined
+  readonly totp: RowOf<typeof TOTP> | undefined
   readonly passkeys: number
   readonly recoveryCodes: number
 }
@@ -32,50 +44,45 @@ type NewTotp = {
 }
 
 /** Second factors of the accounts of the console. */
-export type FactorTable = {
-  readonly find: (account: string) => Promise<FactorRow>
-  /** The accounts that have a second factor. */
-  readonly listAccounts: () => Promise<ReadonlySet<string>>
-  /** Refused if the account has one already. */
-  readonly addTotp: (totp: NewTotp) => Promise<AddedFactor>
-  /** Whether it is a recovery code that was not used. Opening a session, or a new password, uses it up. */
-  readonly hasRecoveryCode: (account: string, hash: string) => Promise<boolean>
-  readonly replaceRecoveryCodes: (account: string, hashes: readonly string[]) => Promise<void>
-  /** With the last factor, the recovery codes are deleted too; refused if one `isRequired`. False when there is none. */
-  readonly removeTotp: (account: string, isRequired: boolean) => Promise<boolean>
-  /** Deletes all factors and ends all sessions. False when there was no factor. */
-  readonly reset: (account: string) => Promise<boolean>
-}
-
-export function createFactorTable(database: Database): FactorTable {
-  const totp = database.prepare('SELECT sealed, last_step, created_at FROM totp_secrets WHERE account = $1')
-  const passkeys = database.prepare('SELECT COUNT(*) AS count FROM passkeys WHERE account = $1')
-  const codes = database.prepare('SELECT COUNT(*) AS count FROM recovery_codes WHERE account = $1')
-  const code = database.prepare('SELECT hash FROM recovery_codes WHERE account = $1 AND hash = $2')
-  const accounts = database.prepare('SELECT account FROM totp_secrets UNION SELECT account FROM passkeys')
-  return {
-    find: async (account) => ({
-      totp: toTotp(await totp.get(account)),
-      passkeys: Number((await passkeys.get(account))?.count),
-      recoveryCodes: Number((await codes.get(account))?.count),
-    }),
-    listAccounts: async () => new Set((await accounts.all()).map(({ account }) => String(account))),
-    addTotp: (added) => database.transaction((tx) => addTotpInTx(tx, added)),
-    hasRecoveryCode: async (account, hash) => (await code.get(account, hash)) !== undefined,
-    replaceRecoveryCodes: (account, hashes) =>
+export const factorTable = defineTable({
+  reads: (database) => {
+    const totp = database.prepare(`SELECT ${TOTP.names} FROM totp_secrets WHERE account = $1`)
+    const passkeys = database.prepare('SELECT COUNT(*) AS count FROM passkeys WHERE account = $1')
+    const codes = database.prepare('SELECT COUNT(*) AS count FROM recovery_codes WHERE account = $1')
+    const code = database.prepare('SELECT hash FROM recovery_codes WHERE account = $1 AND hash = $2')
+    const accounts = database.prepare('SELECT account FROM totp_secrets UNION SELECT account FROM passkeys')
+    return {
+      find: async (account: string): Promise<FactorRow> => ({
+        totp: TOTP.decode(await totp.get(account)),
+        passkeys: Number((await passkeys.get(account))?.count),
+        recoveryCodes: Number((await codes.get(account))?.count),
+      }),
+      /** The accounts that have a second factor. */
+      listAccounts: async (): Promise<ReadonlySet<string>> =>
+        new Set((await accounts.all()).map(({ account }) => String(account))),
+      /** Whether it is a recovery code that was not used. Opening a session, or a new password, uses it up. */
+      hasRecoveryCode: async (account: string, hash: string) => (await code.get(account, hash)) !== undefined,
+    }
+  },
+  writes: (database) => ({
+    /** Refused if the account has one already. */
+    addTotp: (added: NewTotp) => database.transaction((tx) => addTotp(tx, added)),
+    replaceRecoveryCodes: (account: string, hashes: readonly string[]) =>
       database.transaction(async (tx) => {
         await lockAccount(tx, account)
         await deleteCodes(tx, account)
         await insertCodes(tx, account, hashes)
       }),
-    removeTotp: (account, isRequired) =>
+    /** With the last factor, the recovery codes are deleted too; refused if one `isRequired`. False when there is none. */
+    removeTotp: (account: string, isRequired: boolean) =>
       database.transaction(async (tx) => {
         await lockAccount(tx, account)
         const removed = await tx.prepare('DELETE FROM totp_secrets WHERE account = $1').run(account)
         if (removed > 0) await finishRemoval(tx, account, isRequired)
         return removed > 0
       }),
-    reset: (account) =>
+    /** Deletes all factors and ends all sessions. False when there was no factor. */
+    reset: (account: string) =>
       database.transaction(async (tx) => {
         await lockAccount(tx, account)
         const secrets = await tx.prepare('DELETE FROM totp_secrets WHERE account = $1').run(account)
@@ -84,17 +91,11 @@ export function createFactorTable(database: Database): FactorTable {
         if (removed > 0) await tx.prepare('DELETE FROM sessions WHERE account = $1').run(account)
         return removed > 0
       }),
-  }
-}
+  }),
+})
+export type FactorTable = TableOf<typeof factorTable>
 
-const toTotp = (row: Row | undefined) =>
-  row && {
-    sealed: row.sealed as Uint8Array,
-    lastStep: Number(row.last_step),
-    createdAt: Number(row.created_at),
-  }
-
-async function addTotpInTx(tx: Database, added: NewTotp): Promise<AddedFactor> {
+async function addTotp(tx: Database, added: NewTotp): Promise<AddedFactor> {
   const { account, sealed, step, at, recoveryHashes, session } = added
   await lockAccount(tx, account)
   const inserted = await tx

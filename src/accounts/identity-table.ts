@@ -1,5 +1,6 @@
 import type { Role } from '../contract/role.ts'
 import type { Database } from '../database/database.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 
 type NewIdentity = {
   readonly id: string
@@ -9,25 +10,25 @@ type NewIdentity = {
 }
 
 /** Accounts of single sign-on. */
-export type IdentityTable = {
-  /** The name of the account of an identity. */
-  readonly find: (id: string) => Promise<string | undefined>
-  /** Creates the account without a password. False if the name or the identity has an account already. */
-  readonly create: (identity: NewIdentity) => Promise<boolean>
-}
+export const identityTable = defineTable({
+  reads: (database) => {
+    const find = database.prepare('SELECT account FROM account_identities WHERE id = $1')
+    return {
+      /** The name of the account of an identity. */
+      find: async (id: string) => {
+        const row = await find.get(id)
+        return row && String(row.account)
+      },
+    }
+  },
+  writes: (database) => ({
+    /** Creates the account without a password. False if the name or the identity has an account already. */
+    create: (identity: NewIdentity) => database.transaction((tx) => createIdentity(tx, identity)),
+  }),
+})
+export type IdentityTable = TableOf<typeof identityTable>
 
-export function createIdentityTable(database: Database): IdentityTable {
-  const find = database.prepare('SELECT account FROM account_identities WHERE id = $1')
-  return {
-    find: async (id) => {
-      const row = await find.get(id)
-      return row && String(row.account)
-    },
-    create: (identity) => database.transaction((tx) => createInTx(tx, identity)),
-  }
-}
-
-async function createInTx(tx: Database, { id, name, role, at }: NewIdentity): Promise<boolean> {
+async function createIdentity(tx: Database, { id, name, role, at }: NewIdentity): Promise<boolean> {
   const identity = await tx
     .prepare(
       'INSERT INTO account_identities (id, account, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',

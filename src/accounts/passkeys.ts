@@ -11,7 +11,7 @@ import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import type { Actor } from '../contract/role.ts'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { AppError, UserError } from '../errors.ts'
-import type { AccountRow } from './account-rows.ts'
+import type { AccountRow } from './account-table.ts'
 import { withAudit } from './accounts.ts'
 import type { PasskeyRow, PasskeyTable } from './passkey-table.ts'
 import {

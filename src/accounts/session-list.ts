@@ -1,7 +1,6 @@
 import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { SessionRow } from './account-rows.ts'
-import type { AccountTable } from './account-table.ts'
+import type { AccountTable, SessionRow } from './account-table.ts'
 import { type AccountDeps, withAudit } from './accounts.ts'
 import { toLimits } from './sessions.ts'
 import type { OpenSession } from './views.ts'

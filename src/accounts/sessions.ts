@@ -4,8 +4,7 @@ import { AdminError } from '../contract/error.ts'
 import type { Actor, Role, SignInMethod } from '../contract/role.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { VERSION } from '../version.ts'
-import type { AccountRow, SessionDetails, SessionRow } from './account-rows.ts'
-import type { AccountTable } from './account-table.ts'
+import type { AccountRow, AccountTable, SessionDetails, SessionRow } from './account-table.ts'
 import { createToken, toTokenId, withAudit } from './accounts.ts'
 import type { FactorUse } from './factor-rows.ts'
 import type { Session } from './views.ts'
@@ -85,7 +84,7 @@ const toSession = (row: SessionRow, required: RequiredRoles): Session => ({
 
 const toTime = (at: number) => new Date(at).toISOString()
 
-/** Deletes ended sessions, expired invitations, and counts and challenges of sign-ins that are over. */
+/** Deletes ended sessions and expired invitations. */
 export const deleteExpiredSessions = (table: AccountTable): Promise<void> => {
   const now = steadyNow()
   return table.deleteExpired({ ...toLimits(now), now })

@@ -1,6 +1,7 @@
 import { DAY_MS, HOUR_MS } from '../contract/time.ts'
 import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 
 /** A count of failures. */
@@ -12,20 +13,6 @@ type FailureCounter = {
   /** Failures without a wait. */
   readonly free: number
   readonly longestWaitMs: number
-}
-
-/** Counts of wrong passwords and codes, shared by all nodes. */
-export type ThrottleTable = {
-  /** Counts one failure more on every counter; or, during a wait, counts nothing. */
-  readonly begin: (counters: readonly FailureCounter[], now: number) => Promise<Begun>
-  /** Starts the waits anew. */
-  readonly fail: (counters: readonly FailureCounter[], now: number) => Promise<void>
-  /** Takes the failure that was counted `at` this time off, and ends the wait unless another attempt came since. */
-  readonly takeOff: (counters: readonly FailureCounter[], at: number) => Promise<void>
-  /** Deletes the first, and takes one failure off the others. */
-  readonly succeed: (counters: readonly FailureCounter[], at: number) => Promise<void>
-  readonly reset: (account: string) => Promise<void>
-  readonly deleteExpired: (now: number) => Promise<number>
 }
 
 /** When the attempt was counted, or how long the next one must wait. */
@@ -44,49 +31,63 @@ const MAX_COUNTERS = 10_000
 
 const NONE: Count = { failures: 0, waitUntil: 0 }
 
-export function createThrottleTable(database: Database): ThrottleTable {
-  const change = <T>(work: (tx: Database) => Promise<T>) =>
-    database.transaction(async (tx) => {
-      // Attempts on all nodes follow each other: each is counted before the next is judged.
-      await tx.lock('sign-in')
-      return work(tx)
-    })
-  return {
-    begin: (counters, processNow) =>
-      change(async (tx) => {
-        const now = await readNow(tx, processNow)
-        const counts = await readCounts(tx, counters, now)
-        const waitMs = Math.max(...counts.map(({ waitUntil }) => waitUntil - now))
-        if (waitMs > 0) return { waitMs, at: now }
-        for (const [index, counter] of counters.entries())
-          await write(tx, counter, (counts[index] ?? NONE).failures + 1, now)
-        await evict(tx)
-        return { waitMs: 0, at: now }
-      }),
-    fail: (counters, processNow) =>
-      change(async (tx) => {
-        const now = await readNow(tx, processNow)
-        const counts = await readCounts(tx, counters, now)
-        for (const [index, counter] of counters.entries())
-          await write(tx, counter, (counts[index] ?? NONE).failures, now)
-      }),
-    takeOff: (counters, at) => change((tx) => takeOff(tx, counters, at)),
-    succeed: ([first, ...others], at) =>
-      change(async (tx) => {
-        if (first) await tx.prepare('DELETE FROM sign_in_failures WHERE id = $1').run(first.id)
-        await takeOff(tx, others, at)
-      }),
-    reset: async (account) => {
-      await database.prepare('DELETE FROM sign_in_failures WHERE account = $1').run(account)
-    },
-    // Also one that a clock which was ahead has written.
-    deleteExpired: (now) => {
-      const shared = toSharedNow(database, '$1')
-      const life = `CASE WHEN id LIKE '${KEPT}%' THEN ${KEPT_LIFE_MS} ELSE ${LIFE_MS} END`
-      const isOver = `at <= ${shared} - ${life} OR at > ${shared} + ${LIFE_MS}`
-      return deleteSome(database, 'sign_in_failures', isOver, now)
-    },
-  }
+/** Counts of wrong passwords and codes, shared by all nodes. */
+export const throttleTable = defineTable({
+  writes: (database) => {
+    const change = <T>(work: (tx: Database) => Promise<T>) =>
+      database.transaction(async (tx) => {
+        // Attempts on all nodes follow each other: each is counted before the next is judged.
+        await tx.lock('sign-in')
+        return work(tx)
+      })
+    return {
+      /** Counts one failure more on every counter; or, during a wait, counts nothing. */
+      begin: (counters: readonly FailureCounter[], now: number) =>
+        change((tx) => beginAttempt(tx, counters, now)),
+      /** Starts the waits anew. */
+      fail: (counters: readonly FailureCounter[], processNow: number) =>
+        change(async (tx) => {
+          const now = await readNow(tx, processNow)
+          const counts = await readCounts(tx, counters, now)
+          for (const [index, counter] of counters.entries())
+            await write(tx, counter, (counts[index] ?? NONE).failures, now)
+        }),
+      /** Takes the failure that was counted `at` this time off, and ends the wait unless another attempt came since. */
+      takeOff: (counters: readonly FailureCounter[], at: number) => change((tx) => takeOff(tx, counters, at)),
+      /** Deletes the first, and takes one failure off the others. */
+      succeed: ([first, ...others]: readonly FailureCounter[], at: number) =>
+        change(async (tx) => {
+          if (first) await tx.prepare('DELETE FROM sign_in_failures WHERE id = $1').run(first.id)
+          await takeOff(tx, others, at)
+        }),
+      reset: async (account: string) => {
+        await database.prepare('DELETE FROM sign_in_failures WHERE account = $1').run(account)
+      },
+      // Also one that a clock which was ahead has written.
+      deleteExpired: (now: number) => {
+        const shared = toSharedNow(database, '$1')
+        const life = `CASE WHEN id LIKE '${KEPT}%' THEN ${KEPT_LIFE_MS} ELSE ${LIFE_MS} END`
+        const isOver = `at <= ${shared} - ${life} OR at > ${shared} + ${LIFE_MS}`
+        return deleteSome(database, 'sign_in_failures', isOver, now)
+      },
+    }
+  },
+})
+export type ThrottleTable = TableOf<typeof throttleTable>
+
+async function beginAttempt(
+  tx: Database,
+  counters: readonly FailureCounter[],
+  processNow: number,
+): Promise<Begun> {
+  const now = await readNow(tx, processNow)
+  const counts = await readCounts(tx, counters, now)
+  const waitMs = Math.max(...counts.map(({ waitUntil }) => waitUntil - now))
+  if (waitMs > 0) return { waitMs, at: now }
+  for (const [index, counter] of counters.entries())
+    await write(tx, counter, (counts[index] ?? NONE).failures + 1, now)
+  await evict(tx)
+  return { waitMs: 0, at: now }
 }
 
 async function readNow(tx: Database, processNow: number): Promise<number> {

@@ -1,4 +1,4 @@
-import type { AccountRow } from '../accounts/account-rows.ts'
+import type { AccountRow } from '../accounts/account-table.ts'
 import {
   changeRole,
   inviteAccount,

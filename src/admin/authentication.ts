@@ -1,5 +1,5 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
-import type { AccountRow } from '../accounts/account-rows.ts'
+import type { AccountRow } from '../accounts/account-table.ts'
 import { withAudit } from '../accounts/accounts.ts'
 import { type Acceptance, acceptInvitation, inspectInvitation } from '../accounts/invitations.ts'
 import type { PasskeySite } from '../accounts/passkeys.ts'

@@ -1,28 +1,37 @@
 import { createEvent } from '../contract/event.ts'
-import type { Database, Row } from '../database/database.ts'
+import type { Database } from '../database/database.ts'
+import {
+  defineColumns,
+  defineTable,
+  number,
+  optional,
+  type RowOf,
+  type TableOf,
+  text,
+} from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 import { UserError } from '../errors.ts'
 import { appendEvents } from '../ledger/event-table.ts'
 
-export type NewVersion = {
-  readonly at: number
+const HEAD_COLUMNS = {
+  id: number(),
+  at: number(),
   /** Where the lists came from: shipped, import, the name of a vendor, or "rollback of 3". */
-  readonly origin: string
+  origin: text(),
   /** What changed them: the command line, or the schedule. */
-  readonly author: string
-  /** The lists as JSON, and its SHA-256 in hex. */
-  readonly content: string
-  readonly digest: string
+  author: text(),
+  /** The SHA-256 of the content in hex. */
+  digest: text(),
 }
-export type VersionRow = NewVersion & { readonly id: number }
-export type VersionHead = Omit<VersionRow, 'content'>
+const HEAD = defineColumns(HEAD_COLUMNS)
+/** With the lists as JSON. */
+const VERSION = defineColumns({ ...HEAD_COLUMNS, content: text() })
+export type VersionHead = RowOf<typeof HEAD>
+export type VersionRow = RowOf<typeof VERSION>
+export type NewVersion = Omit<VersionRow, 'id'>
 
 /** When a vendor was last asked for its lists; `outcome` is undefined while a sync is running. */
-type SyncRow = {
-  readonly source: string
-  readonly startedAt: number
-  readonly outcome: string | undefined
-}
+const SYNC = defineColumns({ source: text(), startedAt: number(), outcome: optional(text()) })
 
 type SyncClaim = { readonly source: string; readonly at: number; readonly everyMs: number }
 
@@ -35,25 +44,6 @@ type KeptVersions = {
   readonly at: number
 }
 
-/** Versions of the catalogue, numbered from 1. Versions are added and never changed; the newest is served, and old ones are deleted. */
-export type CatalogueTable = {
-  /** 0 when there is none. */
-  readonly newestId: () => Promise<number>
-  readonly newest: () => Promise<VersionRow | undefined>
-  readonly find: (id: number) => Promise<VersionRow | undefined>
-  /** Without their lists, oldest first. */
-  readonly list: () => Promise<VersionHead[]>
-  /** Adds versions after the one with this id, and returns the id of the last. Refused when another was added meanwhile. */
-  readonly append: (previousId: number, versions: readonly NewVersion[]) => Promise<number>
-  /** True when a sync of this vendor is due and this node is the one to run it. */
-  readonly claimSync: (claim: SyncClaim) => Promise<boolean>
-  readonly recordSync: (source: string, at: number, outcome: string) => Promise<void>
-  /** Deletes some of the versions that are not kept; see delete-some.ts. */
-  readonly deleteExpired: (kept: KeptVersions) => Promise<number>
-  readonly listSyncs: () => Promise<SyncRow[]>
-}
-
-const HEAD = 'id, at, origin, author, digest'
 const NEWEST_ID = 'SELECT COALESCE(MAX(id), 0) AS id FROM catalogue_versions'
 
 /** A time in the future was written by a wrong clock, and must not stop the syncs until then. */
@@ -67,32 +57,47 @@ const RECORD = `INSERT INTO catalogue_syncs (source, started_at, outcome) VALUES
 const NOT_KEPT = `id > 1 AND id <= (SELECT MAX(id) FROM catalogue_versions) - $1
   AND id < (SELECT MAX(id) FROM catalogue_versions WHERE author <> $2 OR at <= $3)`
 
-export function createCatalogueTable(database: Database): CatalogueTable {
-  const newestId = database.prepare(NEWEST_ID)
-  const newest = database.prepare(`SELECT ${HEAD}, content FROM catalogue_versions ORDER BY id DESC LIMIT 1`)
-  const find = database.prepare(`SELECT ${HEAD}, content FROM catalogue_versions WHERE id = $1`)
-  const list = database.prepare(`SELECT ${HEAD} FROM catalogue_versions ORDER BY id`)
-  const claim = database.prepare(CLAIM)
-  const record = database.prepare(RECORD)
-  const syncs = database.prepare('SELECT source, started_at, outcome FROM catalogue_syncs ORDER BY source')
-  return {
-    newestId: async () => Number((await newestId.get())?.id ?? 0),
-    newest: async () => toVersion(await newest.get()),
-    find: async (id) => toVersion(await find.get(id)),
-    list: async () => (await list.all()).map(toHead),
-    append: (previousId, versions) => database.transaction((tx) => appendInTx(tx, previousId, versions)),
-    claimSync: async ({ source, at, everyMs }) =>
-      (await claim.run(source, at, at - everyMs, at + everyMs)) > 0,
-    recordSync: async (source, at, outcome) => {
-      await record.run(source, at, outcome)
-    },
-    deleteExpired: ({ newest: kept, author, at }) =>
-      deleteSome(database, 'catalogue_versions', NOT_KEPT, kept, author, at),
-    listSyncs: async () => (await syncs.all()).map(toSync),
-  }
-}
+/** Versions of the catalogue, numbered from 1. Versions are added and never changed; the newest is served, and old ones are deleted. */
+export const catalogueTable = defineTable({
+  reads: (database) => {
+    const newestId = database.prepare(NEWEST_ID)
+    const newest = database.prepare(
+      `SELECT ${VERSION.names} FROM catalogue_versions ORDER BY id DESC LIMIT 1`,
+    )
+    const find = database.prepare(`SELECT ${VERSION.names} FROM catalogue_versions WHERE id = $1`)
+    const list = database.prepare(`SELECT ${HEAD.names} FROM catalogue_versions ORDER BY id`)
+    const syncs = database.prepare(`SELECT ${SYNC.names} FROM catalogue_syncs ORDER BY source`)
+    return {
+      /** 0 when there is none. */
+      newestId: async () => Number((await newestId.get())?.id ?? 0),
+      newest: async () => VERSION.decode(await newest.get()),
+      find: async (id: number) => VERSION.decode(await find.get(id)),
+      /** Without their lists, oldest first. */
+      list: async () => (await list.all()).map(HEAD.decode),
+      listSyncs: async () => (await syncs.all()).map(SYNC.decode),
+    }
+  },
+  writes: (database) => {
+    const claim = database.prepare(CLAIM)
+    const record = database.prepare(RECORD)
+    return {
+      /** Adds versions after the one with this id, and returns the id of the last. Refused when another was added meanwhile. */
+      append: (previousId: number, versions: readonly NewVersion[]) =>
+        database.transaction((tx) => appendVersions(tx, previousId, versions)),
+      /** True when a sync of this vendor is due and this node is the one to run it. */
+      claimSync: async ({ source, at, everyMs }: SyncClaim) =>
+        (await claim.run(source, at, at - everyMs, at + everyMs)) > 0,
+      recordSync: async (source: string, at: number, outcome: string) =>
+        void (await record.run(source, at, outcome)),
+      /** Deletes some of the versions that are not kept; see delete-some.ts. */
+      deleteExpired: ({ newest, author, at }: KeptVersions) =>
+        deleteSome(database, 'catalogue_versions', NOT_KEPT, newest, author, at),
+    }
+  },
+})
+export type CatalogueTable = TableOf<typeof catalogueTable>
 
-async function appendInTx(
+async function appendVersions(
   tx: Database,
   previousId: number,
   versions: readonly NewVersion[],
@@ -102,12 +107,9 @@ async function appendInTx(
     throw new UserError(
       'The catalogue was changed meanwhile, so nothing was saved. Review the new version and try again.',
     )
-  const insert = tx.prepare(
-    `INSERT INTO catalogue_versions (${HEAD}, content) VALUES ($1, $2, $3, $4, $5, $6)`,
-  )
+  const insert = tx.prepare(`INSERT INTO catalogue_versions (${VERSION.names}) VALUES (${VERSION.places})`)
   let id = previousId
-  for (const { at, origin, author, digest, content } of versions)
-    await insert.run(++id, at, origin, author, digest, content)
+  for (const version of versions) await insert.run(...VERSION.encode({ id: ++id, ...version }))
   const newest = versions.at(-1)
   if (newest) await appendEvents(tx, [toChangedEvent(id, newest)])
   return id
@@ -121,20 +123,3 @@ const toChangedEvent = (version: number, { at, origin }: NewVersion) =>
     reference: 'catalogue',
     data: { reference: 'catalogue', status: 'changed', version, origin },
   })
-
-const toHead = (row: Row): VersionHead => ({
-  id: Number(row.id),
-  at: Number(row.at),
-  origin: String(row.origin),
-  author: String(row.author),
-  digest: String(row.digest),
-})
-
-const toVersion = (row: Row | undefined): VersionRow | undefined =>
-  row && { ...toHead(row), content: String(row.content) }
-
-const toSync = (row: Row): SyncRow => ({
-  source: String(row.source),
-  startedAt: Number(row.started_at),
-  outcome: row.outcome === null ? undefined : String(row.outcome),
-})

@@ -1,21 +1,30 @@
-import type { Database, Row } from '../database/database.ts'
+import type { Database } from '../database/database.ts'
+import {
+  defineColumns,
+  defineTable,
+  json,
+  number,
+  type RowOf,
+  type TableOf,
+  text,
+} from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 
-type ReviewState = 'pending' | 'accepted' | 'rejected' | 'withdrawn'
-
-/** Lists of a vendor that may be wrong and wait for a review. */
-export type Proposal = {
-  readonly source: string
-  readonly at: number
+const HEAD_COLUMNS = {
+  id: number(),
+  source: text(),
+  at: number(),
   /** Equal for equal lists, regardless of their date. */
-  readonly fingerprint: string
+  fingerprint: text(),
   /** Why they need a review, a sentence each. */
-  readonly doubts: readonly string[]
-  /** The lists as JSON. */
-  readonly content: string
+  doubts: json<readonly string[]>(),
 }
-type ReviewRow = Proposal & { readonly id: number }
-export type ReviewHead = Omit<ReviewRow, 'content'>
+const HEAD = defineColumns(HEAD_COLUMNS)
+/** With the lists as JSON. */
+const REVIEW = defineColumns({ ...HEAD_COLUMNS, content: text() })
+export type ReviewHead = RowOf<typeof HEAD>
+/** Lists of a vendor that may be wrong and wait for a review. */
+export type Proposal = Omit<RowOf<typeof REVIEW>, 'id'>
 
 export type Raised = {
   readonly id: number
@@ -26,63 +35,55 @@ export type Raised = {
 
 type Decision = {
   readonly id: number
-  readonly state: Exclude<ReviewState, 'pending'>
+  readonly state: 'accepted' | 'rejected' | 'withdrawn'
   readonly at: number
   readonly by: string
 }
 
-export type ReviewTable = {
-  /** Replaces the pending proposal of the same vendor. A known proposal is not stored again. */
-  readonly raise: (proposal: Proposal) => Promise<Raised>
-  /** Pending proposals, oldest first. */
-  readonly list: () => Promise<ReviewHead[]>
-  /** Undefined when it is not pending. */
-  readonly find: (id: number) => Promise<ReviewRow | undefined>
-  /** False when it is no longer pending. */
-  readonly decide: (decision: Decision) => Promise<boolean>
-  /** The vendor has sent lists that need no review, so the pending ones are outdated. */
-  readonly withdraw: (source: string, at: number) => Promise<void>
-  /** Deletes some of the proposals that were withdrawn before a time; see delete-some.ts. */
-  readonly deleteExpired: (before: number) => Promise<number>
-}
-
-const HEAD = 'id, source, at, fingerprint, doubts'
 const DECIDE = `UPDATE catalogue_reviews SET state = $1, decided_at = $2, decided_by = $3, content = ''
   WHERE state = 'pending'`
 
-export function createReviewTable(database: Database): ReviewTable {
-  const list = database.prepare(`SELECT ${HEAD} FROM catalogue_reviews WHERE state = 'pending' ORDER BY id`)
-  const find = database.prepare(
-    `SELECT ${HEAD}, content FROM catalogue_reviews WHERE id = $1 AND state = 'pending'`,
-  )
-  const decide = database.prepare(`${DECIDE} AND id = $4`)
-  const withdraw = database.prepare(`${DECIDE} AND source = $4`)
-  return {
-    raise: (proposal) => database.transaction((tx) => raiseInTx(tx, proposal)),
-    list: async () => (await list.all()).map(toHead),
-    find: async (id) => {
-      const row = await find.get(id)
-      return row && { ...toHead(row), content: String(row.content) }
-    },
-    decide: async ({ id, state, at, by }) => (await decide.run(state, at, by, id)) > 0,
-    withdraw: async (source, at) => {
-      await withdraw.run('withdrawn', at, null, source)
-    },
-    // The last one stays, so that no id is used twice.
-    deleteExpired: (before) =>
-      deleteSome(
-        database,
-        'catalogue_reviews',
-        "state = 'withdrawn' AND decided_at < $1 AND id < (SELECT MAX(id) FROM catalogue_reviews)",
-        before,
-      ),
-  }
-}
+export const reviewTable = defineTable({
+  reads: (database) => {
+    const list = database.prepare(
+      `SELECT ${HEAD.names} FROM catalogue_reviews WHERE state = 'pending' ORDER BY id`,
+    )
+    const find = database.prepare(
+      `SELECT ${REVIEW.names} FROM catalogue_reviews WHERE id = $1 AND state = 'pending'`,
+    )
+    return {
+      /** Pending proposals, oldest first. */
+      list: async () => (await list.all()).map(HEAD.decode),
+      /** Undefined when it is not pending. */
+      find: async (id: number) => REVIEW.decode(await find.get(id)),
+    }
+  },
+  writes: (database) => {
+    const decide = database.prepare(`${DECIDE} AND id = $4`)
+    const withdraw = database.prepare(`${DECIDE} AND source = $4`)
+    return {
+      /** Replaces the pending proposal of the same vendor. A known proposal is not stored again. */
+      raise: (proposal: Proposal) => database.transaction((tx) => raise(tx, proposal)),
+      /** False when it is no longer pending. */
+      decide: async ({ id, state, at, by }: Decision) => (await decide.run(state, at, by, id)) > 0,
+      /** The vendor has sent lists that need no review, so the pending ones are outdated. */
+      withdraw: async (source: string, at: number) =>
+        void (await withdraw.run('withdrawn', at, null, source)),
+      /** Deletes some of the proposals that were withdrawn before a time; see delete-some.ts. The last one stays, so that no id is used twice. */
+      deleteExpired: (before: number) =>
+        deleteSome(
+          database,
+          'catalogue_reviews',
+          "state = 'withdrawn' AND decided_at < $1 AND id < (SELECT MAX(id) FROM catalogue_reviews)",
+          before,
+        ),
+    }
+  },
+})
+export type ReviewTable = TableOf<typeof reviewTable>
 
-async function raiseInTx(
-  tx: Database,
-  { source, at, fingerprint, doubts, content }: Proposal,
-): Promise<Raised> {
+async function raise(tx: Database, proposal: Proposal): Promise<Raised> {
+  const { source, at, fingerprint } = proposal
   await tx.lock('catalogue_reviews')
   const known = await tx
     .prepare(
@@ -97,17 +98,7 @@ async function raiseInTx(
   const last = await tx.prepare('SELECT COALESCE(MAX(id), 0) AS id FROM catalogue_reviews').get()
   const id = Number(last?.id ?? 0) + 1
   await tx
-    .prepare(
-      `INSERT INTO catalogue_reviews (${HEAD}, content, state) VALUES ($1, $2, $3, $4, $5, $6, 'pending')`,
-    )
-    .run(id, source, at, fingerprint, JSON.stringify(doubts), content)
+    .prepare(`INSERT INTO catalogue_reviews (${REVIEW.names}, state) VALUES (${REVIEW.places}, 'pending')`)
+    .run(...REVIEW.encode({ id, ...proposal }))
   return { id, state: 'pending', isNew: true }
 }
-
-const toHead = (row: Row): ReviewHead => ({
-  id: Number(row.id),
-  source: String(row.source),
-  at: Number(row.at),
-  fingerprint: String(row.fingerprint),
-  doubts: JSON.parse(String(row.doubts)) as string[],
-})

@@ -1,5 +1,5 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
-import type { AccountRow } from '../accounts/account-rows.ts'
+import type { AccountRow } from '../accounts/account-table.ts'
 import {
   type AccountDeps,
   changeRole,

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts'
-import { createNodeTable } from '../database/node-table.ts'
+import { nodeTable } from '../database/node-table.ts'
 import {
   type DatabaseOptions,
   type OpenDatabase,
@@ -8,7 +8,7 @@ import {
 } from '../database/open-database.ts'
 import { openWriter, type Writer } from '../database/sqlite-writer.ts'
 import { toTimeLimits } from '../database/time-limits.ts'
-import { createTables, type Tables, WRITES } from './tables.ts'
+import { createReadingTables, createTables, type Tables } from './tables.ts'
 
 /**
  * The database of Tabbat with all its tables (see tables.ts).
@@ -46,9 +46,13 @@ export async function openStore(options: DatabaseOptions): Promise<Store> {
 }
 
 function toTables(database: Database, writer: Writer | undefined, heartbeats: Database | undefined): Tables {
+  // The audit log has collected the requests of a turn itself.
+  if (writer)
+    return createReadingTables(database, (job) =>
+      job.table === 'audit' && job.method === 'append' ? writer.callNow(job) : writer.call(job),
+    )
   const tables = createTables(database)
-  if (writer) return withWriter(tables, writer)
-  return heartbeats ? { ...tables, nodes: createNodeTable(heartbeats) } : tables
+  return heartbeats ? { ...tables, nodes: nodeTable.create(heartbeats) } : tables
 }
 
 /** In a server on PostgreSQL, heartbeats have a connection of their own: requests that use all others must not make it look dead. */
@@ -56,18 +60,4 @@ async function openHeartbeats({ databaseUrl, writerThread, timeoutMs, startWaitM
   if (databaseUrl === undefined || !writerThread) return undefined
   const { openPostgres } = await import('../database/postgres.ts')
   return openPostgres(databaseUrl, { startWaitMs, connections: 1, ...toTimeLimits(timeoutMs) })
-}
-
-/** The same tables, with the writing methods sent to the writer thread. */
-function withWriter(tables: Tables, writer: Writer): Tables {
-  const entries = Object.entries(WRITES).map(([name, methods]) => {
-    const table = name as keyof Tables
-    const remote = methods.map((method) => {
-      // The audit log has collected the requests of a turn itself.
-      const call = table === 'audit' && method === 'append' ? writer.callNow : writer.call
-      return [method, (...args: unknown[]) => call({ table, method, args })]
-    })
-    return [table, { ...tables[table], ...Object.fromEntries(remote) }]
-  })
-  return Object.fromEntries(entries) as Tables
 }

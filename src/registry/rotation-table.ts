@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts'
-import { createMetaTable, type Meta } from '../database/meta-table.ts'
+import { type Meta, metaTable } from '../database/meta-table.ts'
 import { UserError } from '../errors.ts'
 
 /** The tables with sealed rows, and their id columns. A rotation seals these rows again. */
@@ -41,7 +41,7 @@ export function createRotationTable(database: Database): RotationTable {
     begin: (facts) =>
       database.transaction(async (tx) => {
         await tx.lock(ROOT)
-        await createMetaTable(tx).set(facts)
+        await metaTable.create(tx).set(facts)
       }),
     next: async (table, version, after, most) => {
       const id = SEALED_TABLES[table]
@@ -73,7 +73,7 @@ export function createRotationTable(database: Database): RotationTable {
         await tx.lock(ROOT)
         for (const table of Object.keys(SEALED_TABLES) as SealedTable[])
           if ((await countStale(tx, table, version)) > 0) return false
-        await createMetaTable(tx).set({ root_previous_fingerprint: undefined })
+        await metaTable.create(tx).set({ root_previous_fingerprint: undefined })
         return true
       }),
   }

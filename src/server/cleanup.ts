@@ -47,13 +47,16 @@ export function startCleanup(
   others: readonly { readonly deleteExpired: CleanupTask }[],
   { workerNumber, recent, ...config }: CleanupConfig,
 ): () => Promise<void> {
-  const { audit, reuse, accounts, statistics, sourceCalls, rates, catalogue, reviews } = tables
+  const { audit, reuse, accounts, throttle, passkeys, statistics, sourceCalls, rates, catalogue, reviews } =
+    tables
   const tasks: readonly CleanupTask[] = [
     () => audit.prepareMonths(Date.now()),
     ...others.map(({ deleteExpired }) => deleteExpired),
     () => reuse.deleteExpired(steadyNow()),
     () => rates.deleteExpired(steadyNow()),
     () => deleteExpiredSessions(accounts),
+    () => throttle.deleteExpired(steadyNow()),
+    () => passkeys.deleteExpired(steadyNow()),
     () => statistics.deleteExpired(toFirstKept(Date.now(), config.statisticsKeep)),
     () => sourceCalls.deleteExpired(toFirstKept(Date.now(), config.statisticsKeep)),
     () => deleteExpiredVersions(catalogue, Date.now()),

@@ -1,31 +1,26 @@
-import type { Database } from '../database/database.ts'
+import { defineColumns, defineTable, list, type RowOf, type TableOf, text } from '../database/define-table.ts'
 
 /** `kind` is nin or bvn; the names are in call order. */
-type SourceOrder = { readonly kind: string; readonly names: readonly string[] }
+const ORDER = defineColumns({ kind: text(), names: list() })
 
 /** The orders that replace those of the settings, on all nodes. */
-export type SourceOrderTable = {
-  readonly list: () => Promise<SourceOrder[]>
-  readonly set: (order: SourceOrder, at: number) => Promise<void>
-  /** The order of the settings counts again. */
-  readonly remove: (kind: string) => Promise<void>
-}
-
-export function createSourceOrderTable(database: Database): SourceOrderTable {
-  const list = database.prepare('SELECT kind, names FROM source_orders ORDER BY kind')
-  return {
-    list: async () =>
-      (await list.all()).map(({ kind, names }) => ({ kind: String(kind), names: String(names).split(',') })),
-    set: async ({ kind, names }, at) => {
+export const sourceOrderTable = defineTable({
+  reads: (database) => {
+    const all = database.prepare(`SELECT ${ORDER.names} FROM source_orders ORDER BY kind`)
+    return { list: async () => (await all.all()).map(ORDER.decode) }
+  },
+  writes: (database) => ({
+    set: async (order: RowOf<typeof ORDER>, at: number) => {
       await database
         .prepare(
           `INSERT INTO source_orders (kind, names, changed_at) VALUES ($1, $2, $3)
            ON CONFLICT (kind) DO UPDATE SET names = excluded.names, changed_at = excluded.changed_at`,
         )
-        .run(kind, names.join(','), at)
+        .run(...ORDER.encode(order), at)
     },
-    remove: async (kind) => {
-      await database.prepare('DELETE FROM source_orders WHERE kind = $1').run(kind)
-    },
-  }
-}
+    /** The order of the settings counts again. */
+    remove: async (kind: string) =>
+      void (await database.prepare('DELETE FROM source_orders WHERE kind = $1').run(kind)),
+  }),
+})
+export type SourceOrderTable = TableOf<typeof sourceOrderTable>

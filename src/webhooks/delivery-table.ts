@@ -1,102 +1,144 @@
-import type { Database, Row } from '../database/database.ts'
+import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
+import {
+  bytes,
+  defineColumns,
+  defineTable,
+  flag,
+  named,
+  number,
+  optional,
+  type Reader,
+  type RowOf,
+  type TableOf,
+  text,
+} from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
-import { type Settled, type Settlement, settleInTx } from './settle-delivery.ts'
-import type { EndpointRow } from './webhook-table.ts'
+import type { DisabledReason } from './webhook-table.ts'
 
+const CLAIMED = defineColumns({
+  endpointId: text(),
+  eventId: text(),
+  type: text(),
+  body: text(),
+  /** Failed attempts since the event was sent or resent. */
+  tries: number(),
+  /** The number of this attempt. */
+  attempt: named('attempts', number()),
+})
 /** A delivery that this process is to attempt now. */
-export type ClaimedDelivery = {
+export type ClaimedDelivery = RowOf<typeof CLAIMED>
+
+const DUE = defineColumns({
+  id: text(),
+  url: text(),
+  secret: bytes(),
+  previousSecret: optional(bytes()),
+  previousUntil: optional(number()),
+  isFailing: flag(),
+})
+/** An endpoint that has something to deliver now. */
+export type DueEndpoint = RowOf<typeof DUE>
+
+const DELIVERY = defineColumns({
+  eventId: text(),
+  type: text(),
+  reference: text(),
+  state: text<'pending' | 'delivered' | 'failed'>(),
+  /** When the next attempt may be made. */
+  dueAt: optional(number()),
+  finishedAt: optional(number()),
+})
+
+const ATTEMPT = defineColumns({
+  attempt: number(),
+  at: number(),
+  /** Undefined when there was no HTTP response. */
+  status: optional(number()),
+  durationMs: number(),
+  problem: optional(text()),
+})
+
+export type DeliveryRow = RowOf<typeof DELIVERY> & { readonly attempts: readonly RowOf<typeof ATTEMPT>[] }
+
+/** The result of an attempt. */
+export type Settlement = {
   readonly endpointId: string
   readonly eventId: string
-  readonly type: string
-  readonly body: string
-  /** Failed attempts since the event was sent or resent. */
-  readonly tries: number
-  /** The number of this attempt. */
   readonly attempt: number
-}
-
-/** An endpoint that has something to deliver now. */
-export type DueEndpoint = Pick<EndpointRow, 'id' | 'url' | 'secret' | 'previousSecret' | 'previousUntil'> & {
-  readonly isFailing: boolean
-}
-
-type DeliveryState = 'pending' | 'delivered' | 'failed'
-
-export type DeliveryRow = {
-  readonly eventId: string
-  readonly type: string
-  readonly reference: string
-  readonly state: DeliveryState
-  /** When the next attempt may be made. */
-  readonly dueAt: number | undefined
-  readonly finishedAt: number | undefined
-  readonly attempts: readonly AttemptRow[]
-}
-
-type AttemptRow = {
-  readonly attempt: number
-  readonly at: number
-  /** Undefined when there was no HTTP response. */
   readonly status: number | undefined
   readonly durationMs: number
+  /** Undefined: delivered. */
   readonly problem: string | undefined
+  /** After a failure: the wait before the next attempt. Undefined: there is none. */
+  readonly retryInMs?: number | undefined
+  /** The receiver asked for a pause of all its deliveries. */
+  readonly pauseMs?: number | undefined
+  /** The receiver wants nothing any more. */
+  readonly isGone?: boolean | undefined
+  /** An endpoint that has failed for this long is disabled. */
+  readonly disableAfterMs: number
 }
+
+/** Set when this attempt disabled the endpoint. */
+export type Settled = { readonly disabled: DisabledReason | undefined }
 
 type Claim = { readonly endpointId: string; readonly most: number; readonly leaseMs: number }
 type Page = { readonly endpointId: string; readonly most: number; readonly before?: string | undefined }
 type Kept = { readonly ageMs: number; readonly most: number }
 
 /** One event for one endpoint each; they stay as a log for a time. Times are of the clock that all nodes share. */
-export type DeliveryTable = {
-  /** The enabled endpoints that have something to deliver now. */
-  readonly listDue: (now: number) => Promise<DueEndpoint[]>
-  /** The oldest first. A delivery waits until earlier ones of its reference are no longer pending. */
-  readonly claim: (claim: Claim, now: number) => Promise<ClaimedDelivery[]>
-  /** Gives a claim back: the attempt was not finished. */
-  readonly release: (delivery: ClaimedDelivery, now: number) => Promise<void>
-  /** Writes the result of an attempt. */
-  readonly settle: (settlement: Settlement, now: number) => Promise<Settled>
-  /** The newest first. */
-  readonly list: (page: Page) => Promise<DeliveryRow[]>
-  /** Sends it again, whatever became of it. False when there is no such delivery. */
-  readonly resend: (endpointId: string, eventId: string, now: number) => Promise<boolean>
-  /** Counts up to `most`. */
-  readonly countPending: (endpointId: string, most: number) => Promise<number>
-  /** Deletes some of what is too old or too much, or of a deleted endpoint; see delete-some.ts. */
-  readonly deleteExpired: (kept: Kept, now: number) => Promise<number>
-}
+export const deliveryTable = defineTable({
+  reads: (database) => {
+    const due = database.prepare(toListDue(database))
+    const list = database.prepare(LIST)
+    const attempts = database.prepare(LIST_ATTEMPTS)
+    const count = database.prepare(COUNT_PENDING)
+    const listAttempts = async (endpointId: string, eventId: string) =>
+      (await attempts.all(endpointId, eventId)).map(ATTEMPT.decode)
+    return {
+      /** The enabled endpoints that have something to deliver now. */
+      listDue: async (now: number) => (await due.all(now)).map(DUE.decode),
+      /** The newest first. */
+      list: async ({ endpointId, most, before = '~' }: Page): Promise<DeliveryRow[]> =>
+        Promise.all(
+          (await list.all(endpointId, before, most)).map(async (row) => {
+            const delivery = DELIVERY.decode(row)
+            return { ...delivery, attempts: await listAttempts(endpointId, delivery.eventId) }
+          }),
+        ),
+      /** Counts up to `most`. */
+      countPending: async (endpointId: string, most: number) =>
+        Number((await count.get(endpointId, most))?.count),
+    }
+  },
+  writes: (database) => {
+    const claim = database.prepare(toClaim(database))
+    return {
+      /** The oldest first. A delivery waits until earlier ones of its reference are no longer pending. */
+      claim: async ({ endpointId, most, leaseMs }: Claim, now: number) =>
+        (await claim.all(endpointId, most, leaseMs, now)).map(CLAIMED.decode),
+      /** Gives a claim back: the attempt was not finished. */
+      release: async ({ endpointId, eventId, attempt }: ClaimedDelivery, now: number) => {
+        await database.prepare(toRelease(database)).run(endpointId, eventId, attempt, now)
+      },
+      /** Writes the result of an attempt. */
+      settle: (settlement: Settlement, now: number) =>
+        database.transaction((tx) => settle(tx, settlement, now)),
+      /** Sends it again, whatever became of it. False when there is no such delivery. */
+      resend: async (endpointId: string, eventId: string, now: number) =>
+        (await database.prepare(toResend(database)).run(endpointId, eventId, now)) > 0,
+      /** Deletes some of what is too old or too much, or of a deleted endpoint; see delete-some.ts. */
+      deleteExpired: (kept: Kept, now: number) => deleteExpired(database, kept, now),
+    }
+  },
+})
+export type DeliveryTable = TableOf<typeof deliveryTable>
 
-export function createDeliveryTable(database: Database): DeliveryTable {
-  const due = database.prepare(toListDue(database))
-  const claim = database.prepare(toClaim(database))
-  const list = database.prepare(LIST)
-  const attempts = database.prepare(LIST_ATTEMPTS)
-  const count = database.prepare(COUNT_PENDING)
-  return {
-    listDue: async (now) => (await due.all(now)).map(toDue),
-    claim: async ({ endpointId, most, leaseMs }, now) =>
-      (await claim.all(endpointId, most, leaseMs, now)).map(toClaimed),
-    release: async ({ endpointId, eventId, attempt }, now) => {
-      await database.prepare(toRelease(database)).run(endpointId, eventId, attempt, now)
-    },
-    settle: (settlement, now) => database.transaction((tx) => settleInTx(tx, settlement, now)),
-    list: async ({ endpointId, most, before = '~' }) => {
-      const rows = await list.all(endpointId, before, most)
-      return Promise.all(
-        rows.map(async (row) => toDelivery(row, await attempts.all(endpointId, String(row.event_id)))),
-      )
-    },
-    resend: async (endpointId, eventId, now) =>
-      (await database.prepare(toResend(database)).run(endpointId, eventId, now)) > 0,
-    countPending: async (endpointId, most) => Number((await count.get(endpointId, most))?.count),
-    deleteExpired: (kept, now) => deleteExpired(database, kept, now),
-  }
-}
-
-const toListDue = (database: Database) => {
+const toListDue = (database: Reader) => {
   const now = toSharedNow(database, 'CAST($1 AS BIGINT)')
-  return `SELECT e.id, e.url, e.secret, e.previous_secret, e.previous_until, e.failing_since FROM webhook_endpoints e
+  return `SELECT e.id, e.url, e.secret, e.previous_secret, e.previous_until,
+      CASE WHEN e.failing_since IS NULL THEN 0 ELSE 1 END AS is_failing FROM webhook_endpoints e
     WHERE e.disabled_at IS NULL AND e.paused_until <= ${now} AND EXISTS (
       SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.state = 'pending' AND d.due_at <= ${now})
     ORDER BY e.id`
@@ -115,13 +157,14 @@ const toClaim = (database: Database) => {
     database.dialect === 'postgres' ? `= ANY(ARRAY(${due} FOR UPDATE OF d SKIP LOCKED))` : `IN (${due})`
   return `UPDATE webhook_deliveries SET due_at = ${now} + CAST($3 AS BIGINT), attempts = attempts + 1
     WHERE endpoint_id = $1 AND event_id ${isDue}
-    RETURNING endpoint_id, event_id, type, body, tries, attempts`
+    RETURNING ${CLAIMED.names}`
 }
 
-const LIST = `SELECT event_id, type, reference, state, due_at, finished_at FROM webhook_deliveries
+const LIST = `SELECT event_id, type, reference, state, CASE state WHEN 'pending' THEN due_at END AS due_at, finished_at
+  FROM webhook_deliveries
   WHERE endpoint_id = $1 AND event_id < $2 ORDER BY event_id DESC LIMIT $3`
 
-const LIST_ATTEMPTS = `SELECT attempt, at, status, duration_ms, problem FROM webhook_attempts
+const LIST_ATTEMPTS = `SELECT ${ATTEMPT.names} FROM webhook_attempts
   WHERE endpoint_id = $1 AND event_id = $2 ORDER BY attempt`
 
 const COUNT_PENDING = `SELECT COUNT(*) AS count FROM (
@@ -168,38 +211,62 @@ async function deleteExpired(database: Database, { ageMs, most }: Kept, now: num
 const NEWEST_FINISHED = `SELECT finished_at FROM webhook_deliveries WHERE finished_at IS NOT NULL
   ORDER BY finished_at DESC LIMIT 1 OFFSET $1`
 
-const toOptional = (value: unknown) => (value === null ? undefined : Number(value))
+async function settle(tx: Database, settlement: Settlement, now: number): Promise<Settled> {
+  const { endpointId, eventId, attempt, status, durationMs, problem } = settlement
+  await tx
+    .prepare(
+      `INSERT INTO webhook_attempts (endpoint_id, event_id, attempt, at, status, duration_ms, problem)
+       VALUES ($1, $2, $3, ${toSharedNow(tx, 'CAST($4 AS BIGINT)')}, $5, $6, $7)
+       ON CONFLICT (endpoint_id, event_id, attempt) DO NOTHING`,
+    )
+    .run(endpointId, eventId, attempt, now, status ?? null, durationMs, problem ?? null)
+  if (problem === undefined) await recordSuccess(tx, settlement, now)
+  else return recordFailure(tx, settlement, now)
+  return { disabled: undefined }
+}
 
-const toDue = (row: Row): DueEndpoint => ({
-  id: String(row.id),
-  url: String(row.url),
-  secret: row.secret as Uint8Array,
-  previousSecret: (row.previous_secret as Uint8Array | null) ?? undefined,
-  previousUntil: toOptional(row.previous_until),
-  isFailing: row.failing_since !== null,
-})
+/** A success counts even if the lease has ended meanwhile. */
+async function recordSuccess(tx: Database, { endpointId, eventId }: Settlement, now: number) {
+  await tx
+    .prepare(
+      `UPDATE webhook_deliveries SET state = 'delivered', finished_at = ${toSharedNow(tx, 'CAST($3 AS BIGINT)')}
+       WHERE endpoint_id = $1 AND event_id = $2 AND state = 'pending'`,
+    )
+    .run(endpointId, eventId, now)
+  await tx
+    .prepare(
+      'UPDATE webhook_endpoints SET failing_since = NULL, paused_until = 0 WHERE id = $1 AND failing_since IS NOT NULL',
+    )
+    .run(endpointId)
+}
 
-const toClaimed = (row: Row): ClaimedDelivery => ({
-  endpointId: String(row.endpoint_id),
-  eventId: String(row.event_id),
-  type: String(row.type),
-  body: String(row.body),
-  tries: Number(row.tries),
-  attempt: Number(row.attempts),
-})
+/** A failure counts only for the attempt that holds the lease: the number of the attempt names it. */
+async function recordFailure(tx: Database, settlement: Settlement, now: number): Promise<Settled> {
+  const { endpointId, eventId, attempt, retryInMs } = settlement
+  const sharedNow = toSharedNow(tx, 'CAST($4 AS BIGINT)')
+  const sql =
+    retryInMs === undefined
+      ? `UPDATE webhook_deliveries SET state = 'failed', tries = tries + 1, finished_at = ${sharedNow}
+         WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'pending'`
+      : `UPDATE webhook_deliveries SET tries = tries + 1, due_at = ${sharedNow} + CAST($5 AS BIGINT)
+         WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'pending'`
+  const values = [endpointId, eventId, attempt, now]
+  await tx.prepare(sql).run(...values, ...(retryInMs === undefined ? [] : [retryInMs]))
+  return blameEndpoint(tx, settlement, now)
+}
 
-const toDelivery = (row: Row, attempts: readonly Row[]): DeliveryRow => ({
-  eventId: String(row.event_id),
-  type: String(row.type),
-  reference: String(row.reference),
-  state: row.state as DeliveryState,
-  dueAt: row.state === 'pending' ? Number(row.due_at) : undefined,
-  finishedAt: toOptional(row.finished_at),
-  attempts: attempts.map((attempt) => ({
-    attempt: Number(attempt.attempt),
-    at: Number(attempt.at),
-    status: toOptional(attempt.status),
-    durationMs: Number(attempt.duration_ms),
-    problem: attempt.problem === null ? undefined : String(attempt.problem),
-  })),
-})
+async function blameEndpoint(tx: Database, settlement: Settlement, now: number): Promise<Settled> {
+  const { endpointId, pauseMs = 0, isGone = false, disableAfterMs } = settlement
+  const sharedNow = toSharedNow(tx, 'CAST($2 AS BIGINT)')
+  const hasFailedLong = `${sharedNow} - COALESCE(failing_since, ${sharedNow}) >= CAST($4 AS BIGINT)`
+  const row = await tx
+    .prepare(
+      `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, ${sharedNow}),
+         paused_until = CASE WHEN CAST($3 AS BIGINT) > 0 THEN ${sharedNow} + CAST($3 AS BIGINT) ELSE paused_until END,
+         disabled_at = CASE WHEN CAST($5 AS BIGINT) = 1 OR ${hasFailedLong} THEN ${sharedNow} END,
+         disabled_reason = CASE WHEN CAST($5 AS BIGINT) = 1 THEN 'gone' WHEN ${hasFailedLong} THEN 'failing' END
+       WHERE id = $1 AND disabled_at IS NULL RETURNING disabled_reason`,
+    )
+    .get(endpointId, now, pauseMs, disableAfterMs, isGone ? 1 : 0)
+  return { disabled: (row?.disabled_reason as DisabledReason | null | undefined) ?? undefined }
+}

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { InvitationRow } from '../../src/accounts/account-rows.ts'
+import type { InvitationRow } from '../../src/accounts/account-table.ts'
 import type { Store } from '../../src/context/store.ts'
 import type { Role } from '../../src/contract/role.ts'
 import { describeEngines, ENGINES } from '../engines.ts'

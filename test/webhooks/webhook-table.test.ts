@@ -5,8 +5,7 @@ import { createEvent, type EventType, type NewEvent } from '../../src/contract/e
 import { DAY_MS } from '../../src/contract/time.ts'
 import { withDefaults } from '../../src/keys/options.ts'
 import { appendEvents } from '../../src/ledger/event-table.ts'
-import type { ClaimedDelivery } from '../../src/webhooks/delivery-table.ts'
-import type { Settlement } from '../../src/webhooks/settle-delivery.ts'
+import type { ClaimedDelivery, Settlement } from '../../src/webhooks/delivery-table.ts'
 import type { NewEndpoint } from '../../src/webhooks/webhook-table.ts'
 import { describeEngines, ENGINES, type Place } from '../engines.ts'
 
