@@ -5,12 +5,16 @@ import type { Actor, Role } from '../contract/role.ts'
 import { DAY_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
-import { createAddressRule } from '../keys/address-rule.ts'
-import { toKeyHash } from '../keys/api-key.ts'
+import {
+  createAddressRule,
+  createSecretText,
+  hasChecksum,
+  type SecretText,
+  toKeyHash,
+} from '../keys/api-key.ts'
 import { createBoundedMap } from '../keys/bounded-map.ts'
 import { InvalidOption, readLifetime } from '../keys/key-options.ts'
 import { createRateLimit } from '../keys/rate-limit.ts'
-import { createSecretText, hasChecksum, type SecretText } from '../keys/secret-text.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type AccountDeps, withAudit } from './accounts.ts'
 import type { AdminTokenRow, AdminTokenTable } from './admin-token-table.ts'

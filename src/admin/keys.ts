@@ -6,11 +6,19 @@ import { type Static, type TSchema, Type } from '../contract/schema.ts'
 import { SCOPES } from '../contract/scope.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
-import { changeKey, type KeyChanges } from '../keys/change-key.ts'
 import { listFieldGroups, toHiddenFields } from '../keys/field-policy.ts'
 import { InvalidOption, OVERLAP, readKeyDuration, readLifetime, readName } from '../keys/key-options.ts'
-import { toKeyView } from '../keys/key-view.ts'
-import { createKey, type KeyDeps, type KeyOptions, type NewKey, revokeKey, rollKey } from '../keys/manage.ts'
+import {
+  changeKey,
+  createKey,
+  type KeyChanges,
+  type KeyDeps,
+  type KeyOptions,
+  type NewKey,
+  revokeKey,
+  rollKey,
+  toKeyView,
+} from '../keys/manage.ts'
 import {
   type AnyOption,
   FieldNames,

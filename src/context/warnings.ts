@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { countOtherProcesses, loadNodeName } from '../audit/chain-claim.ts'
 import { readConnectionLimit } from '../database/connection-limit.ts'
-import { hasPublicSandboxKey } from '../keys/open-keys.ts'
+import { hasPublicSandboxKey } from '../keys/sandbox-key.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
 import { isLoopback } from '../settings/setting.ts'
 import { listPlainHttp } from '../sources/vendor-reader.ts'

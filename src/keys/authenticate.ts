@@ -1,15 +1,15 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
 import { type Mode, SCOPES } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import { isStoreFailure } from '../database/failure.ts'
 import { type ApiKey, parseApiKey, toKeyHash } from './api-key.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import { type Caller, toCaller } from './caller.ts'
-import { createKeyLookup } from './key-lookup.ts'
 import type { KeyRow } from './key-rows.ts'
 import type { KeyTable } from './key-table.ts'
 import { withDefaults } from './options.ts'
-import { SANDBOX_KEY, sandboxCaller } from './sandbox-key.ts'
+import { hasPublicSandboxKey, SANDBOX_KEY, type SandboxSettings, sandboxCaller } from './sandbox-key.ts'
 
 /** A key with the right secret that was revoked or has expired. */
 export type UnusableKey = { readonly keyId: string; readonly mode: Mode }
@@ -51,6 +51,18 @@ const NO_KEY: KeyRow = {
   revokedAt: 0,
   rolledTo: undefined,
 }
+
+export const openAuthenticate = (
+  config: SandboxSettings,
+  { keys }: { readonly keys: KeyTable },
+  keyring: Keyring,
+) =>
+  createAuthenticate({
+    keys,
+    pepper: keyring['api-key-pepper'],
+    testKeys: config.sandbox !== 'off',
+    publicSandboxKey: hasPublicSandboxKey(config),
+  })
 
 type Noted = Parameters<Authenticate>[1]
 
@@ -107,3 +119,80 @@ function isPrinted(text: string, index: number): boolean {
   const code = text.charCodeAt(index < 0 ? text.length + index : index)
   return code > 32 && code < 127
 }
+
+/** A row, and when it was read, on the monotonic clock. */
+type FoundKey = { readonly row: KeyRow | undefined; readonly at: number }
+
+type KeyLookup = {
+  /** `isTrusted`: the secret was correct before, so the look-up does not queue behind unknown credentials. */
+  readonly find: (id: string, isTrusted: boolean) => Promise<FoundKey>
+}
+
+/** Concurrent look-ups of unknown credentials: they never take all connections of the store. */
+const MAX_UNTRUSTED = 4
+
+/** Loads the rows of keys. Requests that need the same row at the same time share one look-up. */
+export function createKeyLookup(keys: Pick<KeyTable, 'find'>, now: () => number): KeyLookup {
+  const underWay = new Map<string, Promise<FoundKey>>()
+  let waiting: { readonly enter: () => void; readonly refuse: (error: unknown) => void }[] = []
+  let untrusted = 0
+
+  const load = async (id: string): Promise<FoundKey> => {
+    // Taken before the query: a key may be revoked while it runs.
+    const at = now()
+    return { row: await keys.find(id), at }
+  }
+  const loadInTurn = async (id: string): Promise<FoundKey> => {
+    if (untrusted < MAX_UNTRUSTED) untrusted += 1
+    else await new Promise<void>((enter, refuse) => waiting.push({ enter, refuse }))
+    try {
+      return await load(id)
+    } catch (error) {
+      if (isStoreFailure(error)) refuseWaiting(error)
+      throw error
+    } finally {
+      const next = waiting.shift()
+      if (next) next.enter()
+      else untrusted -= 1
+    }
+  }
+  /** Queued look-ups fail with the first store failure; otherwise they would time out one after another. */
+  const refuseWaiting = (error: unknown) => {
+    const refused = waiting
+    waiting = []
+    for (const { refuse } of refused) refuse(error)
+  }
+  return {
+    find: (id, isTrusted) => {
+      const name = `${isTrusted} ${id}`
+      const known = underWay.get(name)
+      if (known) return known
+      const work = isTrusted ? load(id) : loadInTurn(id)
+      const found = work.finally(() => underWay.delete(name))
+      underWay.set(name, found)
+      return found
+    },
+  }
+}
+
+/** Rolls that are followed. */
+const MAX_ROLLS = 100
+
+/** Finds a key by its id, for work that its caller does not wait for. A key that was rolled and has expired is its successor. */
+export function openFindCaller(config: SandboxSettings, { keys }: { readonly keys: Pick<KeyTable, 'find'> }) {
+  const publicSandboxKey = hasPublicSandboxKey(config)
+  return async (keyId: string): Promise<Caller | undefined> => {
+    if (keyId === sandboxCaller.keyId) return publicSandboxKey ? sandboxCaller : undefined
+    const row = await findCurrent(keys, keyId)
+    return row && (row.mode === 'live' || config.sandbox !== 'off') ? toCaller(row) : undefined
+  }
+}
+
+async function findCurrent(keys: Pick<KeyTable, 'find'>, keyId: string): Promise<KeyRow | undefined> {
+  let row = await keys.find(keyId)
+  for (let rolls = 0; row && isExpired(row) && rolls < MAX_ROLLS; rolls++)
+    row = row.rolledTo === undefined ? undefined : await keys.find(row.rolledTo)
+  return row && row.revokedAt === undefined && !isExpired(row) ? row : undefined
+}
+
+const isExpired = ({ expiresAt = Number.POSITIVE_INFINITY }: KeyRow) => expiresAt <= steadyNow()

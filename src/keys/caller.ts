@@ -1,5 +1,5 @@
 import type { Mode, Scope } from '../contract/scope.ts'
-import { createAddressRule } from './address-rule.ts'
+import { createAddressRule } from './api-key.ts'
 import { toHiddenFields } from './field-policy.ts'
 import type { KeyRow } from './key-rows.ts'
 import { type OptionValues, SUBJECTS_PER_DAY, withDefaults } from './options.ts'

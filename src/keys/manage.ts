@@ -3,10 +3,9 @@ import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import { createApiKey, toKeyHash } from './api-key.ts'
-import { toGrantedText } from './key-grants.ts'
 import type { KeyRow } from './key-rows.ts'
 import type { KeyTable } from './key-table.ts'
-import { type OptionValues, withDefaults } from './options.ts'
+import { listOptions, type OptionValues, showOptions, withDefaults } from './options.ts'
 
 /** A key with its secret. The secret is shown once and never stored. */
 export type NewKey = { readonly text: string; readonly row: KeyRow }
@@ -30,9 +29,43 @@ export async function createKey(deps: KeyDeps, options: KeyOptions): Promise<New
   return created
 }
 
+/** The options to change. An option that is present and undefined is removed; an absent one stays as it is. */
+export type KeyChanges = Partial<
+  Omit<KeyRow, 'id' | 'mode' | 'hash' | 'createdAt' | 'lifetimeMs' | 'revokedAt' | 'rolledTo' | 'lineage'>
+>
+
+/** Changes a key and leaves its secret as it is. Running servers follow as they do for a revocation. */
+export async function changeKey(
+  { store, audit, allow }: Pick<KeyDeps, 'store' | 'audit' | 'allow'>,
+  id: string,
+  changes: KeyChanges,
+): Promise<KeyRow> {
+  const before = await findChangeable(store, id)
+  allow?.(before)
+  const lifetime = 'expiresAt' in changes && { lifetimeMs: toLifetime(changes.expiresAt) }
+  const after: KeyRow = { ...before, ...changes, ...lifetime }
+  const changed = toChangedText(before, after)
+  if (changed === undefined) throw new UserError(`Key ${id} has these options already. Nothing was changed.`)
+  const entry = toKeyEntry('key_changed', before, changed)
+  await audit.record([entry])
+  if (await store.keys.change(before, after)) return after
+  await audit.record([{ ...entry, outcome: 'refused' }])
+  throw new UserError(`Key ${id} was changed by another meanwhile, so nothing was changed. Try it again.`)
+}
+
+async function findChangeable({ keys }: KeyDeps['store'], id: string): Promise<KeyRow> {
+  const key = await keys.find(id)
+  if (!key) throw unknownKeyError(id)
+  if (toKeyState(key) !== 'active')
+    throw new UserError(`Key ${id} has ended. Create a new one with: tabbat keys create`)
+  if (key.rolledTo !== undefined)
+    throw new UserError(`Key ${id} was rolled. Change its successor ${key.rolledTo}, or revoke it.`)
+  return key
+}
+
 export async function revokeKey({ store, audit }: KeyDeps, id: string): Promise<void> {
   const key = await store.keys.find(id)
-  if (!key) throw toUnknownKey(id)
+  if (!key) throw unknownKeyError(id)
   if (key.revokedAt !== undefined) throw new UserError(`Key ${id} was revoked before.`)
   await audit.record([toKeyEntry('key_revoked', key, toNameText(key))])
   await store.keys.revoke(id, steadyNow())
@@ -50,7 +83,7 @@ export async function rollKey(
 ): Promise<NewKey> {
   const { store, audit } = deps
   const old = await store.keys.find(id)
-  if (!old) throw toUnknownKey(id)
+  if (!old) throw unknownKeyError(id)
   deps.allow?.(old)
   if (old.revokedAt !== undefined || (old.expiresAt ?? Number.POSITIVE_INFINITY) <= steadyNow())
     throw new UserError(`Key ${id} has ended. Create a new one with: tabbat keys create`)
@@ -79,7 +112,7 @@ function toExpiry({ expiresAt, ...old }: KeyRow): Pick<KeyRow, 'expiresAt' | 'li
 }
 
 /** What is stored of an expiry that was given now. */
-export const toLifetime = (expiresAt: number | undefined, now = steadyNow()): number | undefined =>
+const toLifetime = (expiresAt: number | undefined, now = steadyNow()): number | undefined =>
   expiresAt === undefined ? undefined : expiresAt - now
 
 function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
@@ -104,7 +137,7 @@ function toNewKey({ keyring }: KeyDeps, options: KeyOptions): NewKey {
   return { text, row }
 }
 
-export const toKeyEntry = (phase: string, { id, mode }: KeyRow, detail: string): AuditEntry => ({
+const toKeyEntry = (phase: string, { id, mode }: KeyRow, detail: string): AuditEntry => ({
   phase,
   key_id: id,
   mode,
@@ -115,5 +148,51 @@ export const toKeyEntry = (phase: string, { id, mode }: KeyRow, detail: string):
 const toNameText = ({ name }: KeyRow) => JSON.stringify({ name })
 
 /** The id is repeated only if it looks like an id: it may be a whole key, pasted by mistake. */
-export const toUnknownKey = (id: string) =>
+const unknownKeyError = (id: string) =>
   new UserError(`There is no key ${/^[0-9A-Za-z]{8}$/.test(id) ? id : 'with this id'}. See: tabbat keys list`)
+
+type KeyState = 'active' | 'revoked' | 'expired'
+
+/** A key without its secret, for the CLI and the admin API. */
+export function toKeyView(row: KeyRow) {
+  const time = (at: number | undefined) => (at === undefined ? null : new Date(at).toISOString())
+  return {
+    id: row.id,
+    name: row.name,
+    mode: row.mode,
+    state: toKeyState(row),
+    scopes: [...row.scopes],
+    ...showOptions(row),
+    created_at: time(row.createdAt),
+    expires_at: time(row.expiresAt),
+    revoked_at: time(row.revokedAt),
+    rolled_to: row.rolledTo ?? null,
+  }
+}
+
+export function toKeyState(row: KeyRow): KeyState {
+  if (row.revokedAt !== undefined) return 'revoked'
+  return row.expiresAt !== undefined && row.expiresAt <= steadyNow() ? 'expired' : 'active'
+}
+
+/** What is recorded about a key in the audit log. */
+const GRANTS = ['name', 'scopes', 'expires_at', ...listOptions().map(([field]) => field)] as const
+
+/** As JSON, so that no name can be mistaken for the text around it. Options that are not used are left out. */
+export function toGrantedText(row: KeyRow): string {
+  const view = toKeyView(row)
+  const granted = GRANTS.map((name) => [name, view[name]] as const).filter(([, value]) => isUsed(value))
+  return `granted ${JSON.stringify(Object.fromEntries(granted))}`
+}
+
+/** The options that differ, before and after. Undefined: none does. */
+function toChangedText(before: KeyRow, after: KeyRow): string | undefined {
+  const [from, to] = [toKeyView(before), toKeyView(after)]
+  const changed = GRANTS.filter((name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]))
+  if (changed.length === 0) return undefined
+  const entries = changed.map((name) => [name, { from: from[name], to: to[name] }])
+  return `changed ${JSON.stringify(Object.fromEntries(entries))}`
+}
+
+const isUsed = (value: unknown) =>
+  value !== null && value !== false && !(Array.isArray(value) && value.length === 0)

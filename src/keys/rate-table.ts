@@ -30,7 +30,7 @@ export type RateTable = {
   readonly deleteExpired: (now: number) => Promise<number>
 }
 
-const WINDOW_MS = 60_000
+export const WINDOW_MS = 60_000
 
 /**
  * A minute that ends later than this is of a clock that was ahead. More than one minute, because leases at the same moment are

@@ -1,7 +1,7 @@
 import cluster, { type ClusterSettings, type Worker } from 'node:cluster'
 import { isSea } from 'node:sea'
 import type { Config } from '../context/config.ts'
-import { relayLeases } from '../keys/worker-leases.ts'
+import { relayLeases } from '../keys/rate-limit.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { relayMetrics } from '../telemetry/worker-metrics.ts'

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { LOOK_MS } from '../../src/audit/chain-writer.ts'
 import { toTimeLimits } from '../../src/database/time-limits.ts'
 import { PROBE_MS } from '../../src/database/timeout-breaker.ts'
-import { LEASE_WAIT_MS } from '../../src/keys/node-leases.ts'
+import { LEASE_WAIT_MS } from '../../src/keys/rate-limit.ts'
 
 it.each([undefined, 5000, 10_000, 60_000])(
   'a caller waits at most TABBAT_STORE_TIMEOUT (%s)',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createKeyLookup } from '../../src/keys/key-lookup.ts'
+import { createKeyLookup } from '../../src/keys/authenticate.ts'
 
 it('when the store fails, queued look-ups fail with the running ones', async () => {
   const queries: ((error: Error) => void)[] = []

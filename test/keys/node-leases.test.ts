@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { createNodeRateLimit } from '../../src/keys/node-leases.ts'
+import { createNodeRateLimit } from '../../src/keys/rate-limit.ts'
 import type { RateTable } from '../../src/keys/rate-table.ts'
 
 let now = 0

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { createWindows } from '../../src/keys/rate-limit.ts'
-import { createLeasedRateLimit } from '../../src/keys/worker-leases.ts'
+import { createLeasedRateLimit, createWindows } from '../../src/keys/rate-limit.ts'
 
 it('a new minute ends in 60 seconds, also when the clock has fractions that a sum rounds up', async () => {
   const now = () => 48_806.645969

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES } from '../../src/contract/scope.ts'
-import { changeKey } from '../../src/keys/change-key.ts'
+import { changeKey } from '../../src/keys/manage.ts'
 import { toCells } from '../../src/registry/import/csv.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'

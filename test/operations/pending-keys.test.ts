@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { DAY_MS } from '../../src/contract/time.ts'
-import { changeKey } from '../../src/keys/change-key.ts'
+import { changeKey } from '../../src/keys/manage.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
