@@ -7,7 +7,7 @@ import { type Connection, type ConnectionLimits, type Connections, watchConnecti
 import { Exchange, type Reply, toRequestId } from './exchange.ts'
 import { nodeHttp } from './node-http.ts'
 import { createRouter, type Route } from './router.ts'
-import { closeAfterResponse, createSender, type SendHooks, toHeadText } from './send.ts'
+import { closeAfterResponse, createSender, type SendHooks } from './send.ts'
 import { createTlsListener, HSTS, type TlsOptions } from './tls-listener.ts'
 
 /** A listener with our limits, request ids and errors. The hooks do the logging. */
@@ -103,7 +103,7 @@ export function createApp(hooks: Hooks, limits = UNLIMITED, tls?: TlsOptions): A
   const broken = createBrokenRequestHandlers(
     (socket) => connections.find(socket),
     onBrokenRequest,
-    tls ? HSTS : [],
+    tls ? `${HSTS.join(': ')}\r\n` : '',
   )
   const server = nodeHttp
     .createServer(LIMITS, (raw, response) => dispatch(raw, response))
@@ -168,9 +168,8 @@ const CODE_OF_SOCKET_ERROR: Readonly<Record<string, ErrorCode>> = {
 function createBrokenRequestHandlers(
   find: (socket: Socket) => Connection | undefined,
   onBrokenRequest: Hooks['onBrokenRequest'] = () => {},
-  everyHeader: readonly string[] = [],
+  everyLine = '',
 ) {
-  const everyLine = toHeadText(everyHeader)
   const refuse = (socket: Socket, code: ErrorCode, headers = '') => {
     const connection = find(socket)
     const requestId = toRequestId(undefined)

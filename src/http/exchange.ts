@@ -11,8 +11,6 @@ import type { StoreBudget } from './store-budget.ts'
 export type Reply = {
   readonly status: number
   readonly headers: readonly string[]
-  /** The headers as text: see send.ts. Only for a 200. */
-  readonly headText?: string
   /** All at once, or piece by piece. */
   readonly body: Buffer | string | AsyncIterable<string>
   /** Bytes of the body, if they are known. */

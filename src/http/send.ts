@@ -4,7 +4,6 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { hasBody } from './body.ts'
 import type { Exchange, Reply } from './exchange.ts'
-import { nodeHttp } from './node-http.ts'
 
 /** Sends responses, whole or piece by piece. */
 type Sender = {
@@ -26,11 +25,10 @@ export type SendHooks = {
 export function createSender({ toErrorReply, onWorkDone, isStopping }: SendHooks): Sender {
   const streams = createStreams(toErrorReply, isStopping)
   const writeReply = (exchange: Exchange, reply: Reply) => {
-    if (reply.headText !== undefined && !isStopping() && sendPrepared(exchange, reply.headText, reply)) return
-    const { status, headers, body } = reply
+    const { status, headers, body, length } = reply
     const head = exchange.responseHeaders.concat(headers as string[])
     if (typeof body === 'string' || Buffer.isBuffer(body))
-      sendWhole(exchange, status, head, body, isStopping())
+      sendWhole(exchange, status, head, { body, length }, isStopping())
     else streams.send(exchange, status, head, body)
   }
   const write = (exchange: Exchange, reply: Reply) => {
@@ -57,36 +55,30 @@ export function createSender({ toErrorReply, onWorkDone, isStopping }: SendHooks
   }
 }
 
+type Whole = { readonly body: Buffer | string; readonly length: number | undefined }
+
 /** Sends a response that is complete, and handles the unread rest of the request. `isStopping`: connections end. */
 function sendWhole(
   exchange: Exchange,
   status: number,
   head: string[],
-  body: Buffer | string,
+  { body, length = Buffer.byteLength(body) }: Whole,
   isStopping: boolean,
 ): void {
   const { raw, response, connection } = exchange
   const isUnread = !raw.complete && hasBody(raw)
   const isLast =
     (isStopping && exchange.isLatest) || (isUnread && (exchange.awaitsContinue || isTooMuch(raw, status)))
-  if (status !== 304 && status !== 204) head.push('content-length', String(Buffer.byteLength(body)))
+  if (status !== 304 && status !== 204) head.push('content-length', String(length))
   if (isLast && !head.includes('connection')) head.push('connection', 'close')
   response.writeHead(status, head)
   if (isUnread && connection) handleUnread(raw, isLast || head.includes('connection'))
-  response.end(raw.method === 'HEAD' ? undefined : body)
+  if (raw.method === 'HEAD') response.end()
+  else response.end(body, toEncoding(body, length))
 }
 
-/** Sends a 200 with prepared headers. False: nothing was sent, use `sendWhole`. */
-function sendPrepared(exchange: Exchange, headText: string, { body, length: known }: Reply): boolean {
-  const { raw, response } = exchange
-  const isWhole = typeof body === 'string' || Buffer.isBuffer(body)
-  if (!isWhole || raw.method === 'HEAD' || (!raw.complete && hasBody(raw))) return false
-  const length = known ?? Buffer.byteLength(body)
-  if (!sendPreparedHead(exchange, headText, length)) return false
-  // As many bytes as characters: ASCII, for which Latin-1 is the cheapest encoding.
-  response.end(body, body.length === length ? 'latin1' : 'utf8')
-  return true
-}
+/** As many bytes as characters: ASCII, for which Latin-1 is the cheapest encoding. */
+const toEncoding = (body: Buffer | string, length: number) => (body.length === length ? 'latin1' : 'utf8')
 
 /** A short body is read to its end, and the connection goes on. A refused one without a length may be a long one. */
 function isTooMuch({ headers }: IncomingMessage, status: number): boolean {
@@ -141,38 +133,6 @@ const isDisconnect = (thrown: unknown) =>
   ['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(
     String((thrown as NodeJS.ErrnoException).code),
   )
-
-/**
- * Sends the headers of a 200 that were joined to text before. `writeHead` checks and joins every header of every response,
- * which costs as much as authentication, rate limit and log line together. `_storeHeader` is the second half of `writeHead`:
- * it adds Date, Connection and Keep-Alive to the text. It is not a documented method, so `writeHead` is used where it is
- * missing, and test/http/prepared-head.test.ts compares the bytes of both.
- */
-type StoreHeader = (firstLines: string, headers: readonly string[]) => void
-
-const storeHeader = (nodeHttp.ServerResponse.prototype as unknown as { _storeHeader?: StoreHeader })
-  ._storeHeader
-
-/** Names and values in turn, as lines. For constants and numbers only: nothing is checked. */
-export function toHeadText(headers: readonly string[]): string {
-  let text = ''
-  for (let index = 0; index < headers.length; index += 2)
-    text += `${headers[index]}: ${headers[index + 1]}\r\n`
-  return text
-}
-
-/** False: nothing was sent, use `writeHead`. */
-function sendPreparedHead(
-  { response, responseHeaders, awaitsContinue }: Exchange,
-  headText: string,
-  contentLength: number,
-): boolean {
-  if (storeHeader === undefined || awaitsContinue) return false
-  response.statusCode = 200
-  const firstLines = `HTTP/1.1 200 OK\r\n${toHeadText(responseHeaders)}${headText}`
-  storeHeader.call(response, firstLines, ['content-length', String(contentLength)])
-  return true
-}
 
 /** How much is still read of a request that was refused before it had arrived. */
 const MAX_UNREAD_BYTES = 64 * 1024

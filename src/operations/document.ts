@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import type { Reply } from '../http/exchange.ts'
-import { toHeadText } from '../http/send.ts'
 
 /** A response that is the same for all callers until the catalogue changes: serialised once, with its ETag. */
 export class Document {
@@ -18,8 +17,7 @@ export class Document {
     this.etag = `"${hash('sha256', bytes, 'base64url').slice(0, 27)}"`
     const type = ['content-type', 'application/json; charset=utf-8']
     this.headers = ['cache-control', 'private', 'etag', this.etag, ...type]
-    const headText = toHeadText(this.headers)
-    this.reply = { status: 200, headers: this.headers, headText, body: this.body, length: bytes.length }
+    this.reply = { status: 200, headers: this.headers, body: this.body, length: bytes.length }
   }
 
   /** Whether the client's copy is current. */

@@ -1,7 +1,6 @@
 import type { Scope } from '../contract/scope.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
-import { toHeadText } from '../http/send.ts'
 import type { Caller } from '../keys/caller.ts'
 import { toAddress } from '../verification/queue/pending-response.ts'
 import { isReference } from '../verification/reference.ts'
@@ -9,7 +8,6 @@ import type { VerificationResponse } from '../verification/replay.ts'
 
 const NO_STORE = ['cache-control', 'no-store']
 export const FINISHED = [...NO_STORE, 'content-type', 'application/json; charset=utf-8']
-const FINISHED_TEXT = toHeadText(FINISHED)
 const REPLAYED = [...FINISHED, 'idempotent-replayed', 'true']
 
 const NONE: readonly string[] = []
@@ -22,12 +20,10 @@ export function toVerificationReply(
   exchange.outcome = outcome
   exchange.reference = reference
   if (status === 204) return { status, headers: NO_STORE, body }
-  if (match !== undefined || headers.length > 0) {
-    const matched = match === undefined ? NONE : ['tabbat-match', match]
-    return { status, headers: [...(replayed ? REPLAYED : FINISHED), ...matched, ...headers], body }
-  }
-  if (replayed || status !== 200) return { status, headers: replayed ? REPLAYED : FINISHED, body }
-  return { status, headers: FINISHED, headText: FINISHED_TEXT, body }
+  const usual = replayed ? REPLAYED : FINISHED
+  if (match === undefined && headers.length === 0) return { status, headers: usual, body }
+  const matched = match === undefined ? NONE : ['tabbat-match', match]
+  return { status, headers: [...usual, ...matched, ...headers], body }
 }
 
 /** Where the answer of a pending verification is. */
