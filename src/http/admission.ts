@@ -1,11 +1,9 @@
 import { AppError, ERRORS, toErrorBody } from '../errors.ts'
 import type { Place } from '../verification/verification-request.ts'
 import type { Connection } from './connections.ts'
-import type { Exchange, Reply } from './exchange.ts'
-import { createInFlight, type InFlightLimits } from './in-flight.ts'
-import { createOverload, type Pausable } from './overload.ts'
+import type { Exchange, Reply, StoreBudget } from './exchange.ts'
+import { createInFlight, createOverload, type InFlightLimits, type Pausable } from './overload.ts'
 import type { HttpSettings } from './settings.ts'
-import type { StoreBudget } from './store-budget.ts'
 
 /** Bounds the requests in flight. For requests above the limit, see overload.ts. */
 export type Admission = {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addPage } from '../../src/admin/page.ts'
 import { createFolderReader } from '../../src/assets/asset.ts'
 import { type App, createApp } from '../../src/http/app.ts'
-import { createToErrorReply } from '../../src/http/error-reply.ts'
+import { createToErrorReply } from '../../src/http/send.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { inject } from '../inject.ts'
 

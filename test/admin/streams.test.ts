@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { exportRows } from '../../src/audit/export.ts'
 import { type App, createApp } from '../../src/http/app.ts'
-import { createToErrorReply } from '../../src/http/error-reply.ts'
+import { createToErrorReply } from '../../src/http/send.ts'
 import type { LoggedRow } from '../../src/ledger/audit-row.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { toInFlightLimits } from '../../src/http/admission.ts'
-import { createInFlight } from '../../src/http/in-flight.ts'
+import { createInFlight } from '../../src/http/overload.ts'
 
 /** How many requests of one key begin. */
 function countAdmitted(maxInFlightPerKey: number | undefined, nodes: number): number {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { readInTurns } from '../../src/http/read-in-turns.ts'
+import { readInTurns } from '../../src/http/connections.ts'
 
 /** Sends bytes, and tells into how many pieces for the parser they were cut. */
 async function countPieces(sent: string, isInBody: boolean): Promise<number> {

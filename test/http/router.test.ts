@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../../src/errors.ts'
+import { createRouter, type Route } from '../../src/http/app.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
-import { createRouter, type Route } from '../../src/http/router.ts'
 
 const route = (methods: readonly string[], path: string): Route => ({
   methods,

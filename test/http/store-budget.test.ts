@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { StoreBudget } from '../../src/http/store-budget.ts'
+import { StoreBudget } from '../../src/http/exchange.ts'
 import { afterRunning } from '../../src/telemetry/running-clock.ts'
 
 const never = () => new Promise<never>(() => {})
