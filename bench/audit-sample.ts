@@ -3,7 +3,7 @@ import { makeCheckpoint } from '../src/audit/checkpoint.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries, toPolicyId } from '../src/audit/row.ts'
 import type { Signer } from '../src/audit/signing.ts'
 import type { Store } from '../src/context/store.ts'
-import { createReference } from '../src/verification/reference.ts'
+import { createReference } from '../src/verification/verification-request.ts'
 
 type Sample = {
   readonly rows: number

@@ -7,7 +7,7 @@ import type { Context } from '../src/context/context.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 import { createApiServer } from '../src/server/api-server.ts'
 import { createContext } from '../src/server/create-context.ts'
-import { createReference } from '../src/verification/reference.ts'
+import { createReference } from '../src/verification/verification-request.ts'
 
 /**
  * How fast pending verifications are accepted with an empty queue and with a long one, in turns on two servers of one process.

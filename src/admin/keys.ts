@@ -6,7 +6,7 @@ import { type Static, type TSchema, Type } from '../contract/schema.ts'
 import { SCOPES } from '../contract/scope.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
-import { listFieldGroups, toHiddenFields } from '../keys/field-policy.ts'
+import { listFieldGroups, mask, toHiddenFields } from '../keys/field-policy.ts'
 import { InvalidOption, OVERLAP, readKeyDuration, readLifetime, readName } from '../keys/key-options.ts'
 import {
   changeKey,
@@ -30,7 +30,6 @@ import {
 import { toSpanName } from '../ledger/span.ts'
 import { toBvnRecord } from '../sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../sources/sandbox/nin-record.ts'
-import { mask } from '../verification/mask.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { createFieldReader, done, Kind, Mode, Ok, Scope, strict, Time } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'

@@ -7,8 +7,11 @@ import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { NewBatchRow } from '../ledger/batch.ts'
 import { sealQuestion } from '../verification/queue/sealed-question.ts'
-import { createReference } from '../verification/reference.ts'
-import { toVerificationRequest, type VerificationRequest } from '../verification/verification-request.ts'
+import {
+  createReference,
+  toVerificationRequest,
+  type VerificationRequest,
+} from '../verification/verification-request.ts'
 import { type BatchRow, createCheckRow, type RefusedRow } from './batch-row.ts'
 import type { InputRow } from './input-row.ts'
 import type { BatchFormat } from './read-rows.ts'

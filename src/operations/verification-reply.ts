@@ -3,8 +3,8 @@ import type { ErrorCode } from '../errors.ts'
 import type { Exchange, Reply } from '../http/exchange.ts'
 import type { Caller } from '../keys/caller.ts'
 import { toAddress } from '../verification/queue/pending-response.ts'
-import { isReference } from '../verification/reference.ts'
 import type { VerificationResponse } from '../verification/replay.ts'
+import { isReference } from '../verification/verification-request.ts'
 
 const NO_STORE = ['cache-control', 'no-store']
 export const FINISHED = [...NO_STORE, 'content-type', 'application/json; charset=utf-8']

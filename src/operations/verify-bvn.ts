@@ -1,7 +1,7 @@
 import { BvnRequest, BvnResponse } from '../contract/bvn.ts'
 import { toDetails } from '../contract/person.ts'
 import { BVN } from '../verification/id-type.ts'
-import { respond } from '../verification/queue/respond.ts'
+import { verify } from '../verification/verify.ts'
 import { defineOperation } from './operation.ts'
 import { VERIFICATION_ERRORS } from './verification-reply.ts'
 
@@ -21,6 +21,6 @@ export const verifyBvn = defineOperation({
   errors: VERIFICATION_ERRORS,
   run: (context, request) => {
     const { bvn, phone, amount } = request.input
-    return respond(context, BVN, request, { number: bvn, phone, amount, details: toDetails(request.input) })
+    return verify(context, BVN, request, { number: bvn, phone, amount, details: toDetails(request.input) })
   },
 })

@@ -1,7 +1,7 @@
 import { NinRequest, NinResponse } from '../contract/nin.ts'
 import { toDetails } from '../contract/person.ts'
 import { NIN } from '../verification/id-type.ts'
-import { respond } from '../verification/queue/respond.ts'
+import { verify } from '../verification/verify.ts'
 import { defineOperation } from './operation.ts'
 import { VERIFICATION_ERRORS } from './verification-reply.ts'
 
@@ -21,6 +21,6 @@ export const verifyNin = defineOperation({
   errors: VERIFICATION_ERRORS,
   run: (context, request) => {
     const { nin, phone } = request.input
-    return respond(context, NIN, request, { number: nin, phone, details: toDetails(request.input) })
+    return verify(context, NIN, request, { number: nin, phone, details: toDetails(request.input) })
   },
 })

@@ -4,9 +4,7 @@ import { endAfter } from '../telemetry/tracing.ts'
 import type { IdType } from './id-type.ts'
 import type { KeyUse, StoredResponse } from './idempotency.ts'
 import { toPendingHeaders, toRetryHeaders } from './queue/pending-response.ts'
-import { toStillVisible } from './stored-response.ts'
-import { toAuditDetail, toAuditFields } from './verification.ts'
-import type { VerificationDeps } from './verification-deps.ts'
+import { toAuditDetail, toAuditFields, toStillVisible, type VerificationDeps } from './verification.ts'
 import type { VerificationRequest } from './verification-request.ts'
 
 /** The final HTTP response. */

@@ -2,7 +2,6 @@ import { toBlindIndexText } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
 import type { CommitCheck } from '../ledger/commit-check.ts'
 import { type Found, NO_RECORD } from '../sources/lookup.ts'
-import type { GuardedSource } from '../sources/source-chain.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import { askLocal, type LocalOnly } from './ask.ts'
 import { limitError } from './guess-limit.ts'
@@ -11,16 +10,14 @@ import type { StoredResponse } from './idempotency.ts'
 import { type Decision, isFailedGuess } from './match.ts'
 import type { OpenGuess, RunningKey } from './open-local.ts'
 import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
-import { toStoredResponse } from './stored-response.ts'
-import { createVerification, toOutcome, type Verification } from './verification.ts'
-import type { VerificationDeps } from './verification-deps.ts'
+import {
+  createVerification,
+  toOutcome,
+  toStoredResponse,
+  type Verification,
+  type VerificationDeps,
+} from './verification.ts'
 import { toGuess, type VerificationRequest } from './verification-request.ts'
-
-/** The source, where it is the only one and inside this process. */
-export function findLocalSource(sources: readonly GuardedSource[]): LocalOnly | undefined {
-  const only = sources.length === 1 ? sources[0]?.source : undefined
-  return only?.local && (only as LocalOnly)
-}
 
 /** A first try without the stored response. Then once is enough but for a rare race with another process or an erasure. */
 const MAX_TRIES = 4

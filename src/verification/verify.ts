@@ -1,24 +1,72 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { toBlindIndexText } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
+import { PENDING_NUMBERS, SLOW_NUMBER } from '../sources/sandbox/index.ts'
+import type { GuardedSource } from '../sources/source-chain.ts'
 import { endAfter } from '../telemetry/tracing.ts'
-import { askAndMatch, keepForReuse } from './ask.ts'
+import { askAndMatch, DEADLINE_MS, keepForReuse, type LocalOnly, requireSource } from './ask.ts'
 import type { Reservation } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
 import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
 import { type Decision, isFailedGuess } from './match.ts'
-import { queueInstead } from './queue/verify-later.ts'
+import { PREFERENCE_APPLIED, type Preference, readPreference } from './queue/pending-response.ts'
+import { queueInstead, verifyLater } from './queue/verify-later.ts'
 import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
-import { toStoredResponse } from './stored-response.ts'
-import { createVerification, toIntent, toOtherSubject, toOutcome, type Verification } from './verification.ts'
-import type { VerificationDeps } from './verification-deps.ts'
-import { toGuess, type VerificationRequest } from './verification-request.ts'
-import { findLocalSource, verifyLocal } from './verify-local.ts'
+import {
+  createVerification,
+  toIntent,
+  toOtherSubject,
+  toOutcome,
+  toStoredResponse,
+  type Verification,
+  type VerificationDeps,
+} from './verification.ts'
+import {
+  type Incoming,
+  type Inputs,
+  toGuess,
+  toVerificationRequest,
+  type VerificationRequest,
+} from './verification-request.ts'
+import { verifyLocal } from './verify-local.ts'
 
 /**
- * A verification, the same for test and live keys. Before it, http/guard.ts authenticated the key and http/input.ts read and
- * validated the body.
+ * A verification, the same for test and live keys: now, or through the queue if the caller prefers that. Before it, http/guard.ts
+ * authenticated the key and http/input.ts read and validated the body.
  */
 export function verify<T extends object>(
+  deps: VerificationDeps,
+  idType: IdType<T>,
+  incoming: Incoming,
+  inputs: Inputs,
+): Promise<VerificationResponse> {
+  const request = toVerificationRequest(incoming, inputs, deps.config.purposes)
+  requireSource(deps.sources, idType, request)
+  const { prefer } = incoming.headers
+  const { isAsync, wait } = prefer === undefined ? NO_PREFERENCE : readPreference(String(prefer))
+  const sandbox = request.caller.mode === 'test' ? toSandboxDelay(request, incoming.headers, wait) : undefined
+  const delayMs = sandbox === 'pending' ? SANDBOX_DELAY_MS : 0
+  if (isAsync) return answerLater(deps, idType, request, wait, delayMs)
+  if (sandbox === 'pending') return verifyLater(deps, idType, request, { waitMs: 0, delayMs })
+  return sandbox === 'slow' ? verifySlowly(deps, idType, request) : verifyNow(deps, idType, request)
+}
+
+const NO_PREFERENCE: Preference = { isAsync: false, wait: undefined }
+/** How long the numbers of the sandbox that are answered later take. */
+const SANDBOX_DELAY_MS = 5000
+
+/** Some numbers of the sandbox are answered later, or as late as a real time-out. */
+function toSandboxDelay(
+  { number }: VerificationRequest,
+  { 'x-sandbox-delay': delay }: IncomingHttpHeaders,
+  wait: number | undefined,
+): 'pending' | 'slow' | undefined {
+  if (PENDING_NUMBERS.includes(number)) return 'pending'
+  return number === SLOW_NUMBER && (wait !== undefined || delay === 'real') ? 'slow' : undefined
+}
+
+function verifyNow<T extends object>(
   deps: VerificationDeps,
   idType: IdType<T>,
   request: VerificationRequest,
@@ -27,6 +75,12 @@ export function verify<T extends object>(
   // Only the other way can make it pending.
   const isLocal = source && !request.caller.asyncWhenDown
   return isLocal ? verifyLocal(deps, idType, request, source) : verifyExternal(deps, idType, request)
+}
+
+/** The source, where it is the only one and inside this process. */
+function findLocalSource(sources: readonly GuardedSource[]): LocalOnly | undefined {
+  const only = sources.length === 1 ? sources[0]?.source : undefined
+  return only?.local && (only as LocalOnly)
 }
 
 /** A verification that may ask a source outside this process, from top to bottom. */
@@ -126,3 +180,31 @@ async function abandon(
   if (claim) await idempotency.release(claim, error).catch(() => {})
   return audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
 }
+
+function answerLater<T extends object>(
+  deps: VerificationDeps,
+  idType: IdType<T>,
+  request: VerificationRequest,
+  wait = 0,
+  delayMs = 0,
+): Promise<VerificationResponse> {
+  const waitMs = Math.min(wait * 1000, deps.queue.settings.maxWaitMs)
+  return verifyLater(deps, idType, request, { waitMs, delayMs }).then(withPreferenceApplied)
+}
+
+async function verifySlowly<T extends object>(
+  deps: VerificationDeps,
+  idType: IdType<T>,
+  request: VerificationRequest,
+): Promise<VerificationResponse> {
+  const { place } = request
+  if (place?.mayWait() === false) throw new AppError('overloaded')
+  const wait = () => pause(DEADLINE_MS)
+  await (place ? place.whileWaiting(wait) : wait())
+  return verifyNow(deps, idType, request)
+}
+
+const withPreferenceApplied = (response: VerificationResponse): VerificationResponse =>
+  response.status === 202
+    ? { ...response, headers: [...PREFERENCE_APPLIED, ...(response.headers ?? [])] }
+    : response

@@ -9,7 +9,7 @@ import { createSigner, type Signer } from '../../src/audit/signing.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { endOf, monthOf, startOf, toMonth } from '../../src/ledger/audit-months.ts'
-import { createReference } from '../../src/verification/reference.ts'
+import { createReference } from '../../src/verification/verification-request.ts'
 
 export const signer = createSigner(createSecretKey(Buffer.alloc(32, 42)))
 export const publicKey = toPublicKey(signer.publicKey, 'The key')

@@ -9,7 +9,7 @@ import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { prove } from '../../src/audit/prove.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
-import { createReference } from '../../src/verification/reference.ts'
+import { createReference } from '../../src/verification/verification-request.ts'
 import { createRandom, type Random } from './random.ts'
 import { CHAINS, createSampleLog, RELEASED, readLines, type SampleLog } from './sample-log.ts'
 

@@ -9,7 +9,7 @@ import { toPublicKey } from '../../src/audit/open-checkpoint.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries, toPolicyId } from '../../src/audit/row.ts'
 import { createSigner, type Signer } from '../../src/audit/signing.ts'
 import { openStore, type Store } from '../../src/context/store.ts'
-import { createReference } from '../../src/verification/reference.ts'
+import { createReference } from '../../src/verification/verification-request.ts'
 
 /** A log of a few hundred rows in three chains. Its last checkpoint covers everything. */
 export type SampleLog = {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { foldName, isSameName, TITLES, takeNames } from '../../src/verification/name-match.ts'
+import { foldName, isSameName, TITLES, takeNames } from '../../src/verification/match-details.ts'
 
 const isSame = (one: string, other: string) => isSameName(foldName(one), foldName(other))
 const name = fc.oneof(

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createReference } from '../../src/verification/reference.ts'
+import { createReference } from '../../src/verification/verification-request.ts'
 
 it('is ver_ and 36 characters, 26 of them random', () => {
   expect(createReference()).toMatch(/^ver_[0-9a-hjkmnp-tv-z]{36}$/)

@@ -33,7 +33,7 @@ const isRateLimited = (): never => {
   throw new AppError('rate_limited')
 }
 
-/** Answered later: see verification/queue/respond.ts. The first is an ordinary person. */
+/** Answered later: see verification/verify.ts. The first is an ordinary person. */
 export const PENDING_NUMBERS: readonly string[] = ['00000000202', '00000000204']
 /** Takes as long as a real time-out if the client asks for that. */
 export const SLOW_NUMBER = '00000000504'

@@ -9,16 +9,16 @@ import type { Reservation } from '../guess-limit.ts'
 import { BVN, type IdType, NIN } from '../id-type.ts'
 import { isSourceFailure, type StoredResponse, sealStoredResponse } from '../idempotency.ts'
 import { type Decision, isFailedGuess } from '../match.ts'
-import { toStoredResponse } from '../stored-response.ts'
 import {
   createVerification,
   toAttempt,
   toIntent,
   toOtherSubject,
   toOutcome,
+  toStoredResponse,
   type Verification,
+  type VerificationDeps,
 } from '../verification.ts'
-import type { VerificationDeps } from '../verification-deps.ts'
 import { toGuess } from '../verification-request.ts'
 import type { QueueDeps } from './open-queue.ts'
 import { toCodeResponse, toErrorResponse } from './pending-response.ts'

@@ -10,8 +10,13 @@ import type { IdType } from '../id-type.ts'
 import { type IdempotencyClaim, isSourceFailure, type StoredResponse } from '../idempotency.ts'
 import type { Decision } from '../match.ts'
 import { replay, toKeyUse, type VerificationResponse } from '../replay.ts'
-import { createVerification, toAttempt, toQueued, type Verification } from '../verification.ts'
-import type { VerificationDeps } from '../verification-deps.ts'
+import {
+  createVerification,
+  toAttempt,
+  toQueued,
+  type Verification,
+  type VerificationDeps,
+} from '../verification.ts'
 import type { VerificationRequest } from '../verification-request.ts'
 import type { QueueDeps, QueueSettings } from './open-queue.ts'
 import { toCodeResponse, toPendingHeaders, toRetryHeaders } from './pending-response.ts'

@@ -5,7 +5,7 @@ import type { Claimed, Lane, QueueClass, QueueHead } from '../../ledger/queue-ro
 import type { SourceAttempt } from '../../sources/search.ts'
 import type { Sources } from '../../sources/source-chain.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { VerificationDeps } from '../verification-deps.ts'
+import type { VerificationDeps } from '../verification.ts'
 import { attempt } from './attempt.ts'
 
 /** Works on the queue. Each process has one worker; together they work on one queue. */

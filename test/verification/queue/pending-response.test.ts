@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readPreference } from '../../../src/verification/queue/respond.ts'
+import { readPreference } from '../../../src/verification/queue/pending-response.ts'
 
 const NONE = { isAsync: false, wait: undefined }
 

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { toFields, toHiddenFields } from '../../src/keys/field-policy.ts'
-import { mask } from '../../src/verification/mask.ts'
+import { mask, toFields, toHiddenFields } from '../../src/keys/field-policy.ts'
 
 const record = {
   number: '1',
