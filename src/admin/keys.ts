@@ -27,7 +27,7 @@ import {
   type OptionField,
   type OptionValues,
 } from '../keys/options.ts'
-import { toSpanName } from '../ledger/span.ts'
+import { toSpanName } from '../ledger/tally.ts'
 import { toBvnRecord } from '../sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../sources/sandbox/nin-record.ts'
 import type { AdminDeps } from './admin-deps.ts'

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
-import { estimatePercentile } from '../statistics/latencies.ts'
+import { estimatePercentile } from '../statistics/counters.ts'
 import type { LatencyStep } from '../statistics/latency-queries.ts'
 import type { KeyCount } from '../statistics/statistics-table.ts'
 import {

@@ -7,11 +7,15 @@ import { toListenerUrl } from '../http/address.ts'
 import { readKeyNames } from '../keys/key-names.ts'
 import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
 import { listCurlCommands } from '../reference/curl-command.ts'
-import { readKeyRates } from '../requests/key-rates.ts'
-import { toRequestView } from '../requests/request-view.ts'
-import { type RequestFilter, type RequestPosition, STATUS_PATTERN } from '../requests/search.ts'
-import { isStoredId, toSearchedId } from '../requests/stored-id.ts'
-import { createTail } from '../requests/tail.ts'
+import { isStoredId, toSearchedId } from '../requests/request-log.ts'
+import {
+  createTail,
+  type RequestFilter,
+  type RequestPosition,
+  readKeyRates,
+  STATUS_PATTERN,
+  toRequestView,
+} from '../requests/search.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { Mode, strict, Time } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'

@@ -7,9 +7,14 @@ import { SEARCH_LIMITS, searchAudit } from '../audit/search.ts'
 import { searchTimelines } from '../audit/search-timelines.ts'
 import type { DatabaseOptions } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
-import { findRequestsOf, toTimes } from '../requests/of-reference.ts'
 import { createRequestTable } from '../requests/request-table.ts'
-import { type RequestFilter, type RequestPosition, searchRequests } from '../requests/search.ts'
+import {
+  findRequestsOf,
+  type RequestFilter,
+  type RequestPosition,
+  searchRequests,
+  toTimes,
+} from '../requests/search.ts'
 import { createArchiveReads, type RequestLog } from './archive-reads.ts'
 
 /** What the thread is started with. */

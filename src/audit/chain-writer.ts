@@ -11,6 +11,7 @@ import { type CommitCheck, packChecks, type Refusal } from '../ledger/commit-che
 import type { Completion } from '../ledger/completion.ts'
 import { createRowBuffer, type EncodedRows, toEncodedRows } from '../ledger/encoded-rows.ts'
 import type { QueueChange, QueueRefusal } from '../ledger/queue-change.ts'
+import { tallyRows } from '../ledger/tally.ts'
 import { removeAcknowledged } from './acknowledged-file.ts'
 import type { Head } from './audit-chains.ts'
 import type { AuditTable } from './audit-table.ts'
@@ -26,7 +27,6 @@ import {
 import type { RecentRows } from './recent-rows.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries, toPolicyId } from './row.ts'
 import type { Signer } from './signing.ts'
-import { tallyRows } from './tally.ts'
 
 export type ChainWriterOptions = {
   readonly table: AuditTable

@@ -5,11 +5,15 @@ import { UserError } from '../errors.ts'
 import { toListenerUrl } from '../http/address.ts'
 import { readKeyNames } from '../keys/key-names.ts'
 import { toCurlCommand } from '../reference/curl-command.ts'
-import type { LoggedRequest } from '../requests/line.ts'
-import { toRequestView } from '../requests/request-view.ts'
-import { type RequestFilter, type RequestPosition, searchRequests } from '../requests/search.ts'
-import { toSearchedId } from '../requests/stored-id.ts'
-import { createTail } from '../requests/tail.ts'
+import type { LoggedRequest } from '../requests/block-writer.ts'
+import { toSearchedId } from '../requests/request-log.ts'
+import {
+  createTail,
+  type RequestFilter,
+  type RequestPosition,
+  searchRequests,
+  toRequestView,
+} from '../requests/search.ts'
 import { dim, say, strong, toTable } from '../server/terminal.ts'
 import { isDrawnByChance } from '../telemetry/log.ts'
 import { type ReadContext, withStore } from './command-context.ts'

@@ -3,7 +3,7 @@ import type { CheckBatch, Refusal, Refused } from './commit-check.ts'
 import type { Completion } from './completion.ts'
 import type { EncodedRows } from './encoded-rows.ts'
 import type { QueueBatch, QueueRefusal } from './queue-change.ts'
-import type { Tally } from './tally-rows.ts'
+import type { Tally } from './tally.ts'
 
 /** Rows as the database takes them: PostgreSQL as records, which it unpacks itself, SQLite as the bytes that were hashed. */
 type PackedRows = RecordRows | EncodedRows

@@ -110,7 +110,8 @@ const toRunning = (
 ): RunningBatch => {
   const [lineage, rows, ended, sinceMs, ninLateMs, bvnLateMs] = values
   return {
-    ...{ lineage, rows },
+    lineage,
+    rows,
     perMs: ended && sinceMs ? ended / sinceMs : 0,
     isLate: Math.max(ninLateMs ?? 0, bvnLateMs ?? 0) > LATE_MS,
   }

@@ -163,6 +163,12 @@ const toEnding = ({ row, change }: Held): Ending => ({
 })
 
 const toFinish = ({ reference, keepMs }: Cancel): Finish => ({
-  ...{ kind: 'finish', state: 'cancelled', outcome: 'cancelled', lease: '' },
-  ...{ reference, keepMs, answer: undefined, stored: undefined },
+  kind: 'finish',
+  state: 'cancelled',
+  outcome: 'cancelled',
+  lease: '',
+  reference,
+  keepMs,
+  answer: undefined,
+  stored: undefined,
 })

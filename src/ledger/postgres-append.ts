@@ -14,7 +14,7 @@ import {
   OID,
   toArrayValue,
 } from './postgres-records.ts'
-import { packTallies, toAddPackedTallies } from './tally-rows.ts'
+import { packTallies, toAddPackedTallies } from './tally.ts'
 
 /** Appends in a single statement, which is its own transaction or a part of one. */
 export async function appendRecords(

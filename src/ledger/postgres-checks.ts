@@ -13,10 +13,7 @@ import {
   toArrayValue,
 } from './postgres-records.ts'
 
-const TYPES = [
-  ...['bigint', 'bigint', 'bigint', 'bigint', 'bigint'],
-  ...['checked_guess[]', 'checked_answer[]'],
-]
+const TYPES = ['bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'checked_guess[]', 'checked_answer[]']
 
 /** Null when all checks passed: see functions/check-verifications.sql. `first` is the number of the first parameter. */
 export const toCheckVerifications = (first: number) =>
@@ -41,7 +38,11 @@ const STORED_MEANWHILE = 'TB409'
 export function toCheckValues({ at, since, day, guesses, answers, sealed }: CheckBatch): Value[] {
   const { mostByKey, mostByAll } = GUESS_LIMITS
   return [
-    ...[at, since, day, mostByKey, mostByAll],
+    at,
+    since,
+    day,
+    mostByKey,
+    mostByAll,
     guesses.length > 0 ? packGuesses(guesses) : null,
     answers.length > 0 ? packAnswers(answers, sealed) : null,
   ]

@@ -65,9 +65,19 @@ export async function insertInTx(tx: Database, queued: readonly NewQueued[], now
 }
 
 const toValues = (row: NewQueued) => [
-  ...[row.reference, row.keyId, row.lineage, row.mode, row.operation, row.lane],
-  ...[row.batch ?? null, row.paidCalls ?? 0],
-  ...[row.subject, row.idempotency ?? null, row.question, row.delayMs, row.lifeMs],
+  row.reference,
+  row.keyId,
+  row.lineage,
+  row.mode,
+  row.operation,
+  row.lane,
+  row.batch ?? null,
+  row.paidCalls ?? 0,
+  row.subject,
+  row.idempotency ?? null,
+  row.question,
+  row.delayMs,
+  row.lifeMs,
 ]
 
 /** The rows are as the plan found them. The database checks it too: a change without the right to its row is never written. */
@@ -95,7 +105,10 @@ export async function retryInTx(
     .run(
       packValues(
         retries.map(({ change: { reference, delayMs, isAttempt }, row }) => [
-          ...[reference, delayMs, isAttempt ? 1 : 0, row.lease ?? ''],
+          reference,
+          delayMs,
+          isAttempt ? 1 : 0,
+          row.lease ?? '',
         ]),
       ),
       now,

@@ -4,7 +4,7 @@ import { AUDIT_COLUMNS } from './audit-row.ts'
 import { COMPLETE, type Completion } from './completion.ts'
 import { type EncodedRows, readRows } from './encoded-rows.ts'
 import { createSqliteChecks } from './sqlite-checks.ts'
-import { ADD_TALLY, toTallyValues } from './tally-rows.ts'
+import { ADD_TALLY, toTallyValues } from './tally.ts'
 
 const INSERT = `INSERT INTO audit (${AUDIT_COLUMNS.join(', ')})
   VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`

@@ -61,8 +61,13 @@ export const createBatch: ResourceOperation = {
     return {
       status: 202,
       headers: [
-        ...['content-type', 'application/json; charset=utf-8', 'cache-control', 'no-store'],
-        ...['location', `${BATCHES_PATH}/${batch.id}`, ...(replayed ? ['idempotent-replayed', 'true'] : [])],
+        'content-type',
+        'application/json; charset=utf-8',
+        'cache-control',
+        'no-store',
+        'location',
+        `${BATCHES_PATH}/${batch.id}`,
+        ...(replayed ? ['idempotent-replayed', 'true'] : []),
       ],
       body: toAcceptedBody(batches.toView(batch), batches.listRefusals(batch.id)),
     }

@@ -1,10 +1,10 @@
+import { HOUR_MS } from '../contract/time.ts'
 import { type Columns, createColumns } from './columns.ts'
-import { type RequestKind, toCountLine, toHourStart, toKindText } from './line.ts'
 import type { BlockHead } from './request-table.ts'
 
 /** One request, as the log is given it. */
 export type FinishedRequest = RequestKind & {
-  /** As it is stored; see stored-id.ts. */
+  /** As it is stored; see request-log.ts. */
   readonly requestId: string
   readonly reference: string | undefined
   readonly durationMs: number
@@ -18,7 +18,7 @@ type Counted = RequestKind & { readonly place: number; readonly text: string; co
 
 /** Requests of a block. */
 export const BLOCK_REQUESTS = 2000
-const MOST_MICROS = 0xffffffff
+const MAX_MICROS = 0xffffffff
 
 /** Collects the requests of one process. Every request pays for `add`, so it prints nothing and allocates next to nothing. */
 export class BlockWriter {
@@ -48,7 +48,7 @@ export class BlockWriter {
     counted.count += 1
     const { times, micros, kinds, ids, references } = this.#columns
     times.push(at - this.#hour)
-    micros.push(Math.min(Math.round(durationMs * 1000), MOST_MICROS))
+    micros.push(Math.min(Math.round(durationMs * 1000), MAX_MICROS))
     kinds.push(counted.place)
     references.push(reference)
     if (fields) this.#columns.fields.set(ids.length, toFieldText(fields))
@@ -74,8 +74,13 @@ export class BlockWriter {
       ...[...this.#keyless].map(([status, count]) => toCountLine(toKindText({ ...KEYLESS, status }), count)),
     ].join('')
     const block = {
-      ...{ owner: this.#owner, first: this.#first, fromAt: this.#fromAt, toAt: this.#toAt },
-      ...{ requests: this.#columns.ids.length, counts, columns: this.#columns },
+      owner: this.#owner,
+      first: this.#first,
+      fromAt: this.#fromAt,
+      toAt: this.#toAt,
+      requests: this.#columns.ids.length,
+      counts,
+      columns: this.#columns,
     }
     // Also without a request: the name of the next block must be another.
     this.#number += 1
@@ -106,7 +111,15 @@ export class BlockWriter {
     const { keyId, mode, operation, method, status, code } = request
     const place = this.#counted.size
     const counted = this.#counted.get(text) ?? {
-      ...{ keyId, mode, operation, method, status, code, place, text, count: 0 },
+      keyId,
+      mode,
+      operation,
+      method,
+      status,
+      code,
+      place,
+      text,
+      count: 0,
     }
     this.#counted.set(text, counted)
     this.#last.set(operation, counted)
@@ -115,7 +128,12 @@ export class BlockWriter {
 }
 
 const KEYLESS: RequestKind = {
-  ...{ keyId: '', mode: 'none', operation: '', method: '', status: 0, code: '' },
+  keyId: '',
+  mode: 'none',
+  operation: '',
+  method: '',
+  status: 0,
+  code: '',
 }
 
 const isAlike = (one: Counted, other: RequestKind) =>
@@ -125,11 +143,58 @@ const isAlike = (one: Counted, other: RequestKind) =>
   one.mode === other.mode &&
   one.method === other.method
 
-const MOST_FIELDS = 12
+const MAX_FIELDS = 12
 
 /** Names of our own, never of the caller; the rest is a precaution. */
 const toFieldText = (fields: readonly string[]) =>
   fields
-    .slice(0, MOST_FIELDS)
+    .slice(0, MAX_FIELDS)
     .map((name) => name.replace(/[^\w.-]/g, '').slice(0, 40))
     .join(',')
+
+/** What the request log has about one request: no address, header, query, body or value of a field. */
+export type LoggedRequest = {
+  /** Unique: the process and its number of the request. */
+  readonly row: string
+  /** When it was answered, or broken off. */
+  readonly at: number
+  /** As it is stored; see request-log.ts. */
+  readonly requestId: string
+  /** Empty where there is none. */
+  readonly reference: string
+  readonly keyId: string
+  readonly mode: string
+  readonly operation: string
+  readonly method: string
+  /** 0: the caller closed the connection before the response. */
+  readonly status: number
+  /** The error code, `ok`, or the outcome of a verification. */
+  readonly code: string
+  readonly durationMs: number
+  /** The names of the wrong fields of a 422. */
+  readonly fields: readonly string[]
+}
+
+/** What requests are counted by. */
+export type RequestKind = Pick<LoggedRequest, 'keyId' | 'mode' | 'operation' | 'method' | 'status' | 'code'>
+
+export type KindCount = RequestKind & { readonly count: number }
+
+/** No value has a tab or a line break. */
+export const toKindText = ({ keyId, mode, operation, method, status, code }: RequestKind): string =>
+  `${keyId}\t${mode}\t${operation}\t${method}\t${status}\t${code}`
+
+export const toCountLine = (kindText: string, count: number): string => `${kindText}\t${count}\n`
+
+/** Times of requests are stored relative to it. */
+export const toHourStart = (at: number): number => at - (at % HOUR_MS)
+
+/** In the order of the lines, by which requests name their kinds. */
+export const parseCounts = (counts: string): KindCount[] =>
+  counts
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [keyId = '', mode = '', operation = '', method = '', status, code = '', count] = line.split('\t')
+      return { keyId, mode, operation, method, status: Number(status), code, count: Number(count) }
+    })

@@ -18,7 +18,13 @@ export type Columns = {
 }
 
 export const createColumns = (first: number): Columns => ({
-  ...{ times: [], micros: [], kinds: [], ids: [], references: [], fields: new Map(), starts: [[0, first]] },
+  times: [],
+  micros: [],
+  kinds: [],
+  ids: [],
+  references: [],
+  fields: new Map(),
+  starts: [[0, first]],
 })
 
 const NUMBERS = 3

@@ -14,7 +14,7 @@ export type BlockHead = BlockId & {
   readonly counts: string
 }
 
-/** `filter`: which ids and references it may have; see requests/text-filter.ts. */
+/** `filter`: which ids and references it may have; see block-store.ts. */
 export type NewBlock = BlockHead & { readonly lines: Uint8Array; readonly filter: Uint8Array }
 
 /** The filter, if it was asked for and the block has one. */
@@ -107,8 +107,14 @@ async function append(
     )
     .runAll(
       blocks.map(({ owner, first, fromAt, toAt, requests, counts, lines, filter }) => [
-        ...[owner, first, fromAt, toAt, requests, counts],
-        ...[lines, filter],
+        owner,
+        first,
+        fromAt,
+        toAt,
+        requests,
+        counts,
+        lines,
+        filter,
       ]),
     )
 }

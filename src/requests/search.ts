@@ -1,13 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { decompress } from './block-store.ts'
+import { HOUR_MS, MINUTE_MS, steadyNow, toIsoTime } from '../contract/time.ts'
+import { decompress, mayHaveText } from './block-store.ts'
+import {
+  type KindCount,
+  type LoggedRequest,
+  parseCounts,
+  type RequestKind,
+  toHourStart,
+} from './block-writer.ts'
 import { type Columns, toNumber } from './columns.ts'
-import { type KindCount, type LoggedRequest, parseCounts, type RequestKind, toHourStart } from './line.ts'
 import type { BlockHead, BlockId, ListedBlock, RequestTable } from './request-table.ts'
-import { mayHaveText } from './text-filter.ts'
 
 /** All given conditions must hold. */
 export type RequestFilter = {
-  /** As it is stored; see stored-id.ts. */
+  /** As it is stored; see request-log.ts. */
   readonly requestId?: string | undefined
   readonly reference?: string | undefined
   readonly keyId?: string | undefined
@@ -176,3 +182,166 @@ export const STATUS_PATTERN = '^(?:0|[1-5][0-9]{2}|[1-5]xx)$'
 
 const isStatus = (status: number, wanted: string) =>
   wanted.endsWith('xx') ? Math.floor(status / 100) === Number(wanted[0]) : status === Number(wanted)
+
+/** When an audit row was written, and when its verification began. */
+export const toTimes = ({
+  time,
+  started_at,
+}: {
+  readonly time: string
+  readonly started_at: string | null
+}) => [time, ...(started_at === null ? [] : [started_at])]
+
+/**
+ * The requests of one verification that the log still has, oldest first: the first one, retries, and reads of its answer up to
+ * an hour after its last audit row.
+ */
+export async function findRequestsOf(
+  table: SearchTable,
+  reference: string,
+  times: readonly string[],
+): Promise<LoggedRequest[]> {
+  const known = times.map((time) => Date.parse(time)).filter((at) => !Number.isNaN(at))
+  // A request is logged when its response has been sent, which is after its rows.
+  const range = { from: Math.min(...known) - MINUTE_MS, until: Math.max(...known) + HOUR_MS }
+  if (known.length === 0) return []
+  const { rows } = await searchRequests(table, { reference, ...range }, undefined, { rows: 100, blocks: 500 })
+  return rows.toReversed()
+}
+
+type TailStep = {
+  /** Oldest first. */
+  readonly rows: readonly LoggedRequest[]
+  /** There were more than are shown. */
+  readonly isCut: boolean
+}
+
+/** The requests since the last call. */
+type Tail = () => Promise<TailStep>
+
+/** Processes write their lines every two seconds, one before the other: a line may come this much later than a newer one. */
+const LATE_MS = 15_000
+/** At more requests than this between two calls, only the newest are shown. */
+const TAIL_LIMITS = { rows: 200, blocks: 40 } as const
+
+/** Follows the log of all processes, from `begin` on. */
+export function createTail(table: SearchTable, filter: RequestFilter, begin: number = steadyNow()): Tail {
+  let shown = new Map<string, number>()
+  return async () => {
+    const from = Math.max(begin, steadyNow() - LATE_MS)
+    const { rows, next } = await searchRequests(table, { ...filter, from }, undefined, TAIL_LIMITS)
+    const isNew = (row: LoggedRequest) => !shown.has(row.row)
+    const added = rows.filter(isNew).reverse()
+    const isCut = next !== undefined && rows.every(isNew)
+    shown = new Map([...shown].filter(([, at]) => at >= from))
+    for (const { row, at } of rows) shown.set(row, at)
+    return { rows: added, isCut }
+  }
+}
+
+/** A request as the admin API and the command line show it. */
+export const toRequestView = (request: LoggedRequest, names: ReadonlyMap<string, string>) => ({
+  row: request.row,
+  time: toIsoTime(request.at),
+  request_id: request.requestId,
+  request_reference: request.reference === '' ? null : request.reference,
+  key_id: request.keyId,
+  key_name: names.get(request.keyId) ?? null,
+  mode: request.mode,
+  operation: request.operation,
+  method: request.method,
+  status: request.status,
+  code: request.code,
+  duration_ms: request.durationMs,
+  fields: [...request.fields],
+})
+
+/** The requests of one key. Every request is in one of these numbers, and in `requests`. */
+type KeyRate = {
+  readonly keyId: string
+  readonly mode: string
+  requests: number
+  /** 2xx, 304, and 422 not_verified, which is an answer. */
+  answered: number
+  /** The other 4xx. */
+  refused: number
+  /** 5xx. */
+  failed: number
+  /** The caller closed the connection before the response. */
+  brokenOff: number
+  /** The most frequent of the codes that were not answered. */
+  topCode: string | undefined
+}
+
+type KeyRates = {
+  /** The one with the most requests that were not answered first. */
+  readonly keys: readonly KeyRate[]
+  /** Requests without a valid key, by status. */
+  readonly keyless: readonly { readonly status: number; readonly count: number }[]
+}
+
+const HEADS_AT_ONCE = 500
+
+/** Counts whole blocks, without reading lines. A block spans an hour at most, so the first one may begin before `from`. */
+export async function readKeyRates(table: Pick<RequestTable, 'list'>, from: number): Promise<KeyRates> {
+  const rates = new Map<string, KeyRate>()
+  const codes = new Map<string, Map<string, number>>()
+  const keyless = new Map<number, number>()
+  let after: BlockHead | undefined
+  do {
+    const heads: BlockHead[] = await table.list({
+      from,
+      until: Number.MAX_SAFE_INTEGER,
+      after,
+      most: HEADS_AT_ONCE,
+    })
+    for (const count of heads.flatMap((head) => parseCounts(head.counts)))
+      if (count.keyId === '') keyless.set(count.status, (keyless.get(count.status) ?? 0) + count.count)
+      else addCount(rates, codes, count)
+    after = heads.length < HEADS_AT_ONCE ? undefined : heads.at(-1)
+  } while (after)
+  for (const rate of rates.values()) rate.topCode = findTop(codes.get(rate.keyId))
+  return {
+    keys: [...rates.values()].sort((a, b) => countErrors(b) - countErrors(a) || b.requests - a.requests),
+    keyless: [...keyless].map(([status, count]) => ({ status, count })).sort((a, b) => a.status - b.status),
+  }
+}
+
+const countErrors = ({ refused, failed, brokenOff }: KeyRate): number => refused + failed + brokenOff
+
+function addCount(
+  rates: Map<string, KeyRate>,
+  codes: Map<string, Map<string, number>>,
+  { keyId, mode, status, code, count }: KindCount,
+): void {
+  const rate = rates.get(keyId) ?? {
+    keyId,
+    mode,
+    requests: 0,
+    answered: 0,
+    refused: 0,
+    failed: 0,
+    brokenOff: 0,
+    topCode: undefined,
+  }
+  rates.set(keyId, rate)
+  const column = toColumn(status, code)
+  rate.requests += count
+  rate[column] += count
+  if (column === 'answered') return
+  const known = codes.get(keyId) ?? new Map<string, number>()
+  known.set(code, (known.get(code) ?? 0) + count)
+  codes.set(keyId, known)
+}
+
+function toColumn(status: number, code: string): 'answered' | 'refused' | 'failed' | 'brokenOff' {
+  if (status === 0) return 'brokenOff'
+  if (status < 400 || code === 'not_verified') return 'answered'
+  return status < 500 ? 'refused' : 'failed'
+}
+
+const findTop = (codes: ReadonlyMap<string, number> = new Map()) =>
+  [...codes].reduce<[string, number] | undefined>(
+    (top, each) => (top && top[1] >= each[1] ? top : each),
+    undefined,
+  )?.[0]

@@ -1,6 +1,6 @@
 import type { Mode } from '../contract/scope.ts'
 import type { Kind } from '../crypto/mac.ts'
-import type { SourceCalls } from '../statistics/source-calls.ts'
+import type { SourceCalls } from '../statistics/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type CallGuard, createCallGuard, createCooldown, type GuardEvent } from './guard/call-guard.ts'
 import { createSharedState, type Prices } from './guard/shared-state.ts'

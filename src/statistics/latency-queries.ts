@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts'
-import type { Span } from '../ledger/span.ts'
+import type { Span } from '../ledger/tally.ts'
 import { type StatisticsPeriod, toPeriodValues, toWithin } from './statistics-period.ts'
 
 export type LatencyCount = {

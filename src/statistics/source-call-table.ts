@@ -1,6 +1,6 @@
 import type { Database } from '../database/database.ts'
 import { deleteSome } from '../database/delete-some.ts'
-import { SPANS, type Span } from '../ledger/span.ts'
+import { SPANS, type Span } from '../ledger/tally.ts'
 
 /** `failed`: the vendor gave no usable answer. `cut`: our own deadline ended the call, which says nothing about the vendor. */
 export type CallResult = 'answered' | 'failed' | 'cut'

@@ -1,5 +1,5 @@
 import type { Database, Value } from '../database/database.ts'
-import type { Span } from '../ledger/span.ts'
+import type { Span } from '../ledger/tally.ts'
 
 /** All spans of one length from a name until another, both included, of one mode or of all modes (null). */
 export type StatisticsPeriod = {

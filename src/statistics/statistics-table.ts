@@ -1,6 +1,6 @@
 import type { Database, Row } from '../database/database.ts'
 import { deleteSome } from '../database/delete-some.ts'
-import { SPANS, type Span, toSpanName } from '../ledger/span.ts'
+import { SPANS, type Span, toSpanName } from '../ledger/tally.ts'
 import { createKeyMonthQueries, type KeyMonthQueries } from './key-months.ts'
 import { createLatencyQueries, type LatencyQueries } from './latency-queries.ts'
 import { type StatisticsPeriod as Period, toPeriodValues, toWithin } from './statistics-period.ts'

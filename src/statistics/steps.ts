@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, readLagosTime } from '../contract/time.ts'
-import { type Span, toSpanName } from '../ledger/span.ts'
+import { type Span, toSpanName } from '../ledger/tally.ts'
 import type { OutcomeCount } from './statistics-table.ts'
 
 export const RANGES = ['hour', 'day', 'week', 'month'] as const

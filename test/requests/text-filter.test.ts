@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createTextFilter, mayHaveText } from '../../src/requests/text-filter.ts'
+import { createTextFilter, mayHaveText } from '../../src/requests/block-store.ts'
 
 const toId = (number: number) => `req_${createHash('md5').update(String(number)).digest('hex')}`
 

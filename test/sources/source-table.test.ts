@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
-import { createSourceCalls } from '../../src/statistics/source-calls.ts'
+import { createSourceCalls } from '../../src/statistics/counters.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 import { toErasureSubject } from '../people/erasure-subject.ts'
 

@@ -4,11 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
-import { tallyRows } from '../../src/audit/tally.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
-import { toSpanName } from '../../src/ledger/span.ts'
-import { createLatencies, estimatePercentile, toBoundMs, toClass } from '../../src/statistics/latencies.ts'
+import { tallyRows, toSpanName } from '../../src/ledger/tally.ts'
+import { createLatencies, estimatePercentile, toBoundMs, toClass } from '../../src/statistics/counters.ts'
 import {
   RANGES,
   toBounds,

@@ -34,8 +34,10 @@ const MAX_RETRY_AFTER_S = 60
 export async function toPendingHeaders(queue: QueueDeps, pending: Pending): Promise<string[]> {
   const seconds = Math.ceil((await estimateAnswerMs(queue, pending)) / 1000)
   return [
-    ...['location', toAddress(pending.reference)],
-    ...['retry-after', String(Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_S))],
+    'location',
+    toAddress(pending.reference),
+    'retry-after',
+    String(Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_S)),
   ]
 }
 
