@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import type { SourceCallStep } from '../statistics/source-call-table.ts'
-import { type KeyStep, MOST_KEY_STEPS } from '../statistics/statistics-table.ts'
+import { type KeyStep, MAX_KEY_STEPS } from '../statistics/statistics-table.ts'
 import { type Period, toStepSeconds, toSteps } from '../statistics/steps.ts'
 import { Time } from './fields.ts'
 import {
@@ -49,7 +49,7 @@ export async function toCharts(context: Context, query: OverviewQuery): Promise<
   const { statistics, sourceCalls } = context.store
   const period = readPeriod(query, Date.now())
   const stretch = toStretch(period, query.mode)
-  const keys = await nameKeys(context, await statistics.byKey(stretch, MOST_KEY_STEPS))
+  const keys = await nameKeys(context, await statistics.byKey(stretch, MAX_KEY_STEPS))
   await nextTurn()
   const keySteps = await statistics.keySteps(
     stretch,

@@ -20,7 +20,7 @@ const NULL_LENGTH = 0xffffffff
 const USUAL_BYTES = 640
 /** Longer texts are written by native code, whose call costs more than the bytes of a short one. */
 const SHORT_TEXT = 64
-const MOST_ASCII = 0x7f
+const MAX_ASCII = 0x7f
 
 /** Rows are added at `end`. `bytes` is replaced when it is full, so views of it stay valid but not current. */
 export type RowBuffer = { bytes: Buffer<ArrayBuffer>; end: number }
@@ -73,7 +73,7 @@ function writeText(bytes: Buffer, start: number, text: string): number {
   if (text.length > SHORT_TEXT) return bytes.write(text, start)
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index)
-    if (unit > MOST_ASCII) return bytes.write(text, start)
+    if (unit > MAX_ASCII) return bytes.write(text, start)
     bytes[start + index] = unit
   }
   return text.length

@@ -35,7 +35,7 @@ const LOGGED_LATER: readonly NewEvent['type'][] = [
   'batch.completed',
   'catalogue.changed',
 ] satisfies EventType[]
-const MOST_UNLOGGED = 100
+const MAX_UNLOGGED = 100
 
 export function createEventTable(database: Database): EventTable {
   const states = database.prepare('SELECT name, state FROM event_states ORDER BY name')
@@ -45,7 +45,7 @@ export function createEventTable(database: Database): EventTable {
     listStates: async () =>
       (await states.all()).map(({ name, state }) => ({ name: String(name), state: String(state) })),
     change: (change, event) => database.transaction((tx) => changeInTx(tx, change, event)),
-    listUnlogged: async () => (await unlogged.all(MOST_UNLOGGED)).map(toUnlogged),
+    listUnlogged: async () => (await unlogged.all(MAX_UNLOGGED)).map(toUnlogged),
     markLogged: async (id) =>
       (await database.prepare('DELETE FROM unlogged_events WHERE id = $1').run(id)) > 0,
   }

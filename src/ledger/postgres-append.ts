@@ -35,12 +35,12 @@ export async function appendRecords(
 const APPENDED: Appended = { refused: [], late: [] }
 
 /** Type and length of each field, and the length of the record. */
-const MOST_ADDED_BYTES = 8 * (AUDIT_COLUMNS.length + 1)
+const MAX_ADDED_BYTES = 8 * (AUDIT_COLUMNS.length + 1)
 
 /** The fields as they were hashed, which have the lengths that PostgreSQL wants before each. */
 export function packRecords(rows: readonly AuditRow[], encoded: EncodedRows = encodeRows(rows)): RecordRows {
   const source = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.length)
-  const records = createRecords(rows.length, source.length + rows.length * MOST_ADDED_BYTES)
+  const records = createRecords(rows.length, source.length + rows.length * MAX_ADDED_BYTES)
   let at = 0
   for (const { format, previous_hash, hash } of rows)
     addRecord(records, AUDIT_COLUMNS.length, () => {

@@ -20,7 +20,7 @@ export const toCheckVerifications = (first: number) =>
   `check_verifications(${TYPES.map((type, index) => `$${first + index}::${type}`).join(', ')})`
 
 /** How often other nodes may store a response under one of the same Idempotency-Keys at the very same moment. */
-const MOST_RETRIES = 5
+const MAX_RETRIES = 5
 
 /** Another node stored a response meanwhile, and nothing was written. The next attempt sees that response. */
 export async function retryIfStored<T>(work: () => Promise<T>): Promise<T> {
@@ -28,7 +28,7 @@ export async function retryIfStored<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      if ((error as { code?: unknown }).code !== STORED_MEANWHILE || retries === MOST_RETRIES) throw error
+      if ((error as { code?: unknown }).code !== STORED_MEANWHILE || retries === MAX_RETRIES) throw error
     }
 }
 

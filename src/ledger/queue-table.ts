@@ -68,7 +68,7 @@ type Claim = { readonly lease: string; readonly leaseMs: number }
 type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
 
 /** So that counting takes no longer with a long queue. */
-const MOST_COUNTED = 1000
+const MAX_COUNTED = 1000
 
 /** How long a reference is known after its answer was deleted: 410 until then, 404 afterwards. */
 export const TOMBSTONE_MS = 7 * DAY_MS
@@ -99,7 +99,7 @@ export function createQueueTable(database: Database): QueueTable {
     `SELECT COUNT(*) AS found FROM (SELECT 1 FROM queued_verifications AS mine JOIN queued_verifications AS before
        ON before.lane = mine.lane AND before.lineage = mine.lineage AND before.mode = mine.mode
        AND before.operation = mine.operation AND before.due_at < mine.due_at
-     WHERE mine.reference = $1 LIMIT ${MOST_COUNTED}) AS counted`,
+     WHERE mine.reference = $1 LIMIT ${MAX_COUNTED}) AS counted`,
   )
   const listEnded = database.prepare(
     `SELECT ${text(0)} AS reference FROM ${rows('$1')} LEFT JOIN queued_verifications AS queued

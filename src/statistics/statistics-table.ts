@@ -23,7 +23,7 @@ export type StatisticsTable = LatencyQueries &
   KeyMonthQueries & {
     readonly outcomes: (period: Period) => Promise<OutcomeCount[]>
     readonly byKey: (period: Period, most: number) => Promise<KeyCount[]>
-    /** Verifications of these keys in each span; at most MOST_KEY_STEPS keys. */
+    /** Verifications of these keys in each span; at most MAX_KEY_STEPS keys. */
     readonly keySteps: (period: Period, keys: readonly string[]) => Promise<KeyStep[]>
     readonly bySource: (period: Period) => Promise<NamedCount[]>
     /** Equal failures of one key in one span are one row, with their count. */
@@ -37,8 +37,8 @@ export type StatisticsTable = LatencyQueries &
   }
 
 const FAILED = `CASE WHEN outcome IN ('verified', 'not_verified') THEN 0 ELSE count END`
-export const MOST_KEY_STEPS = 5
-const KEYS = Array.from({ length: MOST_KEY_STEPS }, (_key, index) => `$${index + 5}`).join(', ')
+export const MAX_KEY_STEPS = 5
+const KEYS = Array.from({ length: MAX_KEY_STEPS }, (_key, index) => `$${index + 5}`).join(', ')
 
 export function createStatisticsTable(database: Database): StatisticsTable {
   const within = toWithin(database)
@@ -77,7 +77,7 @@ export function createStatisticsTable(database: Database): StatisticsTable {
         failed: Number(row.failed),
       })),
     keySteps: async (period, keys) => {
-      const names = Array.from({ length: MOST_KEY_STEPS }, (_key, index) => keys[index] ?? null)
+      const names = Array.from({ length: MAX_KEY_STEPS }, (_key, index) => keys[index] ?? null)
       const rows = await keySteps.all(...toPeriodValues(period), ...names)
       return rows.map(({ key_id, at, count }) => ({
         key: String(key_id),

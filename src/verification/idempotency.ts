@@ -151,7 +151,7 @@ export function openStoredResponse(keyring: Keyring, name: Uint8Array, sealed: U
  * A source failure when the paid calls are used up: a retry cannot pay for another. Where no source was asked at all, the
  * caller gets the failure of the last paid call.
  */
-export function toFinalFailure(error: unknown, budget: CallBudget | undefined): unknown {
+export function finalError(error: unknown, budget: CallBudget | undefined): unknown {
   if (!budget || budget.paidCalls.used < budget.paidCalls.most || !isSourceFailure(error)) return error
   const code = error.cause === undefined ? (budget.lastFailure ?? error.code) : error.code
   return new AppError(code, { cause: error.cause, paidCallsUsedUp: true })

@@ -2,7 +2,7 @@ import { toPhoneCore } from '../contract/person.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { type Answer, SourceError } from '../sources/source.ts'
 import type { IdType } from './id-type.ts'
-import { type CallBudget, toFinalFailure } from './idempotency.ts'
+import { type CallBudget, finalError } from './idempotency.ts'
 import {
   checkRequired,
   type DetailMatch,
@@ -56,7 +56,7 @@ const OTHER_PERSON: PersonInfo = {
 }
 
 export function toFailed(thrown: unknown, budget: CallBudget | undefined): Decision<never> {
-  const error = toFinalFailure(thrown, budget)
+  const error = finalError(thrown, budget)
   return { outcome: error instanceof AppError ? error.code : 'internal_error', error }
 }
 
