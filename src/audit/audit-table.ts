@@ -1,11 +1,13 @@
 import { CHECKPOINT_EVENT, createEvent } from '../contract/event.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Database } from '../database/database.ts'
-import { createAppend, createPackRows } from '../ledger/append-audit.ts'
-import type { Append, PackRows } from '../ledger/audit-batch.ts'
 import { createMonthTable, type MonthTable } from '../ledger/audit-months.ts'
 import { AUDIT_COLUMNS, type FieldPolicy, type LoggedRow } from '../ledger/audit-row.ts'
+import type { Append } from '../ledger/commit.ts'
+import { createPackRows, type PackRows } from '../ledger/encoded-rows.ts'
 import { appendEvents } from '../ledger/event-table.ts'
+import { createPostgresAppend } from '../ledger/postgres-append.ts'
+import { createSqliteAppend } from '../ledger/sqlite-append.ts'
 import { type ChainTable, createChainTable, type Head } from './audit-chains.ts'
 import { type AuditQueries, createAuditQueries } from './audit-queries.ts'
 import { createSubjectQueries, type SubjectQueries } from './subject-queries.ts'
@@ -70,7 +72,7 @@ export function createAuditTable(database: Database): AuditTable {
     ...createMonthTable(database),
     ...createSubjectQueries(database, LOGGED),
     packRows: createPackRows(database),
-    append: createAppend(database),
+    append: database.sync ? createSqliteAppend(database, database.sync) : createPostgresAppend(database),
     insertPolicies: (policies) =>
       database.transaction(async (tx) => {
         const values = policies.map(({ id, fields }) => [id, fields])

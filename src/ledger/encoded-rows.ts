@@ -1,5 +1,14 @@
-import type { Value } from '../database/database.ts'
+import type { Database, Value } from '../database/database.ts'
 import { AUDIT_COLUMNS, type AuditRow } from './audit-row.ts'
+import {
+  addBytes,
+  addRecord,
+  addSmallint,
+  copyField,
+  createRecords,
+  OID,
+  toArrayValue,
+} from './postgres-records.ts'
 
 /**
  * Audit rows as they are hashed (docs/audit-format.md), one after another, each followed by its hash. SQLite is written from
@@ -11,9 +20,9 @@ export type EncodedRows = Uint8Array
 const FIELDS = AUDIT_COLUMNS.filter(
   (column) => column !== 'format' && column !== 'previous_hash' && column !== 'hash',
 )
-export const TEXT_FIELDS = FIELDS.length
+const TEXT_FIELDS = FIELDS.length
 const SEQUENCE = FIELDS.indexOf('sequence')
-export const HASH_BYTES = 32
+const HASH_BYTES = 32
 const LENGTH_BYTES = 4
 const NULL_LENGTH = 0xffffffff
 /** Most rows are shorter. The buffer grows for others. */
@@ -131,4 +140,42 @@ function readText(bytes: Buffer, start: number, length: number, last: LastText):
 function isSame(bytes: Buffer, one: number, other: number, length: number): boolean {
   for (let index = 0; index < length; index++) if (bytes[one + index] !== bytes[other + index]) return false
   return true
+}
+
+/** Rows as the database takes them: PostgreSQL as records, which it unpacks itself, SQLite as the bytes that were hashed. */
+export type PackedRows = RecordRows | EncodedRows
+
+/** Rows of one chain, which follow `previous`. */
+export type RecordRows = {
+  readonly records: Uint8Array
+  readonly chain: string
+  readonly previous: { readonly sequence: number; readonly hash: Uint8Array }
+}
+
+/** `encoded` are the same rows, if they were encoded before. */
+export type PackRows = (rows: readonly AuditRow[], encoded?: EncodedRows) => PackedRows
+
+export const createPackRows = ({ dialect }: Pick<Database, 'dialect'>): PackRows =>
+  dialect === 'postgres' ? packRecords : (rows, encoded = encodeRows(rows)) => encoded
+
+/** Type and length of each field, and the length of the record. */
+const MAX_ADDED_BYTES = 8 * (AUDIT_COLUMNS.length + 1)
+
+/** The fields as they were hashed, which have the lengths that PostgreSQL wants before each. */
+export function packRecords(rows: readonly AuditRow[], encoded: EncodedRows = encodeRows(rows)): RecordRows {
+  const source = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.length)
+  const records = createRecords(rows.length, source.length + rows.length * MAX_ADDED_BYTES)
+  let at = 0
+  for (const { format, previous_hash, hash } of rows)
+    addRecord(records, AUDIT_COLUMNS.length, () => {
+      at += 1
+      for (let field = 0; field < TEXT_FIELDS; field++) at = copyField(records, OID.text, source, at)
+      at += 2 * HASH_BYTES
+      addSmallint(records, format)
+      addBytes(records, OID.bytea, previous_hash)
+      addBytes(records, OID.bytea, hash)
+    })
+  const [first] = rows
+  const previous = { sequence: (first?.sequence ?? 1) - 1, hash: first?.previous_hash ?? new Uint8Array(0) }
+  return { records: toArrayValue(records), chain: first?.chain ?? '', previous }
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts'
 import { type BatchLock, lockBatches, toBatchId, writeBatchChange } from './batch-change.ts'
-import type { Refused } from './commit-check.ts'
-import { complete, holdsClaim } from './completion.ts'
+import type { Appended, Refused } from './commit.ts'
+import { complete, holdsClaim } from './idempotency-table.ts'
 import type {
   BatchChange,
   Cancel,
@@ -24,6 +24,22 @@ import {
   type QueueRow,
   retryInTx,
 } from './queue-writes.ts'
+
+export const NO_CHANGES: QueueBatch = { now: 0, changes: [] }
+
+/** Makes the changes of the queue if neither they nor the rows are refused. */
+export async function withQueueChanges(
+  tx: Database,
+  queue: QueueBatch,
+  append: () => Promise<Appended>,
+): Promise<Appended> {
+  if (queue.changes.length === 0) return append()
+  const { refused, write } = await planQueueChanges(tx, queue)
+  if (refused.length > 0) return { refused, late: [] }
+  const appended = await append()
+  if (appended.refused.length === 0) await write()
+  return appended
+}
 
 /** Adds all rows in a transaction, or none. */
 export async function enqueueInTx(

@@ -1,23 +1,46 @@
-import type { Database } from '../database/database.ts'
-import type { Appended, AuditBatch, RecordRows } from './audit-batch.ts'
+import type { Database, Value } from '../database/database.ts'
 import { partitionOf } from './audit-months.ts'
-import { AUDIT_COLUMNS, type AuditRow } from './audit-row.ts'
-import { type CheckFacts, findRefused } from './commit-check.ts'
-import { type EncodedRows, encodeRows, HASH_BYTES, TEXT_FIELDS } from './encoded-rows.ts'
-import { toCheckValues, toCheckVerifications } from './postgres-checks.ts'
+import { AUDIT_COLUMNS } from './audit-row.ts'
+import type { Append, Appended, AuditBatch } from './commit.ts'
+import { type BatchGuess, type CheckBatch, type CheckFacts, findRefused, GUESS_LIMITS } from './commit.ts'
+import type { RecordRows } from './encoded-rows.ts'
+import { complete } from './idempotency-table.ts'
+import { NO_CHANGES, withQueueChanges } from './plan-queue-changes.ts'
 import {
+  addBigint,
+  addBool,
   addBytes,
+  addHex,
+  addInt,
   addRecord,
-  addSmallint,
-  copyField,
+  addText,
   createRecords,
   OID,
   toArrayValue,
 } from './postgres-records.ts'
 import { packTallies, toAddPackedTallies } from './tally.ts'
 
+/** Appends in a single statement where that is enough. */
+export const createPostgresAppend =
+  (database: Database): Append =>
+  async (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) => {
+    const batch = { rows: rows as RecordRows, completions, tallies, checks }
+    // A single statement is its own transaction.
+    return retryIfStored(() =>
+      completions.length === 0 && queue.changes.length === 0
+        ? appendRecords(database, batch)
+        : database.transaction((tx) => withQueueChanges(tx, queue, () => appendInTx(tx, batch))),
+    )
+  }
+
+async function appendInTx(tx: Database, batch: AuditBatch<RecordRows>): Promise<Appended> {
+  const appended = await appendRecords(tx, batch)
+  if (appended.refused.length > 0) return appended
+  return { refused: [], late: await complete(tx, batch.completions) }
+}
+
 /** Appends in a single statement, which is its own transaction or a part of one. */
-export async function appendRecords(
+async function appendRecords(
   database: Database,
   { rows, tallies, checks }: AuditBatch<RecordRows>,
 ): Promise<Appended> {
@@ -34,30 +57,10 @@ export async function appendRecords(
 
 const APPENDED: Appended = { refused: [], late: [] }
 
-/** Type and length of each field, and the length of the record. */
-const MAX_ADDED_BYTES = 8 * (AUDIT_COLUMNS.length + 1)
-
-/** The fields as they were hashed, which have the lengths that PostgreSQL wants before each. */
-export function packRecords(rows: readonly AuditRow[], encoded: EncodedRows = encodeRows(rows)): RecordRows {
-  const source = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.length)
-  const records = createRecords(rows.length, source.length + rows.length * MAX_ADDED_BYTES)
-  let at = 0
-  for (const { format, previous_hash, hash } of rows)
-    addRecord(records, AUDIT_COLUMNS.length, () => {
-      at += 1
-      for (let field = 0; field < TEXT_FIELDS; field++) at = copyField(records, OID.text, source, at)
-      at += 2 * HASH_BYTES
-      addSmallint(records, format)
-      addBytes(records, OID.bytea, previous_hash)
-      addBytes(records, OID.bytea, hash)
-    })
-  const [first] = rows
-  const previous = { sequence: (first?.sequence ?? 1) - 1, hash: first?.previous_hash ?? new Uint8Array(0) }
-  return { records: toArrayValue(records), chain: first?.chain ?? '', previous }
-}
-
+/** Null when all checks passed: see functions/check-verifications.sql. */
+const CHECKED =
+  'check_verifications($6::bigint, $7::bigint, $8::bigint, $9::bigint, $10::bigint, $11::checked_guess[], $12::checked_answer[])'
 const PREVIOUS = '$3::text, $4::bigint, $5::bytea'
-const CHECKED = toCheckVerifications(6)
 
 /**
  * After a failover the database may lack the row before: the statement fails, and nothing is written. The row is looked for in
@@ -95,4 +98,91 @@ const toInsertIfPassed = memoize(
 function memoize(build: (partition: string) => string): (partition: string) => string {
   const built = new Map<string, string>()
   return (partition) => built.get(partition) ?? built.set(partition, build(partition)).get(partition) ?? ''
+}
+
+/** How often other nodes may store a response under one of the same Idempotency-Keys at the very same moment. */
+const MAX_RETRIES = 5
+
+/** Another node stored a response meanwhile, and nothing was written. The next attempt sees that response. */
+async function retryIfStored<T>(work: () => Promise<T>): Promise<T> {
+  for (let retries = 0; ; retries++)
+    try {
+      return await work()
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== STORED_MEANWHILE || retries === MAX_RETRIES) throw error
+    }
+}
+
+/** Raised by check_verifications. */
+const STORED_MEANWHILE = 'TB409'
+
+export function toCheckValues({ at, since, day, guesses, answers, sealed }: CheckBatch): Value[] {
+  const { mostByKey, mostByAll } = GUESS_LIMITS
+  return [
+    at,
+    since,
+    day,
+    mostByKey,
+    mostByAll,
+    guesses.length > 0 ? packGuesses(guesses) : null,
+    answers.length > 0 ? packAnswers(answers, sealed) : null,
+  ]
+}
+
+const GUESS_BYTES = 160
+
+function packGuesses(guesses: readonly BatchGuess[]): Buffer {
+  const records = createRecords(guesses.length, guesses.length * GUESS_BYTES)
+  const before = countBefore(guesses)
+  const people = new Set<string>()
+  for (const [index, { subject, keyId, isWrong, most }] of guesses.entries())
+    addRecord(records, 6, () => {
+      addHex(records, subject)
+      addText(records, keyId)
+      addBool(records, isWrong)
+      const { size } = people
+      addBigint(records, people.add(toPair(subject, keyId)).size > size ? most : null)
+      addInt(records, before[index]?.byAll ?? 0)
+      addInt(records, before[index]?.byKey ?? 0)
+    })
+  return toArrayValue(records)
+}
+
+/** Without the sealed response. */
+const ANSWER_BYTES = 320
+
+function packAnswers(answers: CheckBatch['answers'], sealed: Uint8Array): Buffer {
+  const records = createRecords(answers.length, sealed.length + answers.length * ANSWER_BYTES)
+  let end = 0
+  for (const answer of answers)
+    addRecord(records, 9, () => {
+      const start = end
+      end += answer.size
+      addText(records, answer.keyId)
+      addText(records, answer.operation)
+      addHex(records, answer.name)
+      addHex(records, answer.fingerprint)
+      addHex(records, answer.subject)
+      addText(records, answer.owner)
+      addBigint(records, answer.expiresAt)
+      addBytes(records, OID.bytea, sealed.subarray(start, end))
+      addHex(records, answer.record ?? null)
+    })
+  return toArrayValue(records)
+}
+
+const toPair = (subject: string, keyId: string) => `${subject} ${keyId}`
+
+/** For each guess, the wrong ones that precede it in the batch, by all keys and by its own. */
+function countBefore(guesses: readonly BatchGuess[]) {
+  const counts = new Map<string, number>()
+  return guesses.map(({ subject, keyId, isWrong }) => {
+    const pair = toPair(subject, keyId)
+    const before = { byAll: counts.get(subject) ?? 0, byKey: counts.get(pair) ?? 0 }
+    if (isWrong) {
+      counts.set(subject, before.byAll + 1)
+      counts.set(pair, before.byKey + 1)
+    }
+    return before
+  })
 }

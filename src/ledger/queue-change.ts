@@ -1,6 +1,6 @@
 import type { NewEvent } from '../contract/event.ts'
 import type { NewBatch, ReceivedBatch } from './batch-receive.ts'
-import type { Completion } from './completion.ts'
+import type { Completion } from './idempotency-table.ts'
 import type { Lease, NewQueued } from './queue-rows.ts'
 
 /** How many verifications may wait, for one key and for all keys together. */

@@ -74,7 +74,7 @@ export async function eraseInTx(
   subject: Omit<ErasureSubject, 'id' | 'kind'>,
   now: number,
 ): Promise<ErasedRows> {
-  // First, as in append-audit.ts: another order of the locks would be a deadlock.
+  // First, as in plan-queue-changes.ts: another order of the locks would be a deadlock.
   await lockBatchRows(tx)
   const { queued, ended } = await eraseQueued(tx, subject.subject)
   const rows = await eraseBatchRows(tx, subject.subject)

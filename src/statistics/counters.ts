@@ -82,7 +82,7 @@ type FlushTimer = {
   readonly close: () => Promise<void>
 }
 
-export function startFlushTimer(write: () => Promise<void>): FlushTimer {
+function startFlushTimer(write: () => Promise<void>): FlushTimer {
   let flushing: Promise<void> | undefined
   const flush = () => {
     flushing ??= write().finally(() => {

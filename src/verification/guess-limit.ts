@@ -7,7 +7,7 @@ import { type Kind, toBlindIndex } from '../crypto/mac.ts'
 import type { DatabaseSettings } from '../database/settings.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
-import { GUESS_LIMITS } from '../ledger/commit-check.ts'
+import { GUESS_LIMITS } from '../ledger/commit.ts'
 import type { GuessTable } from '../ledger/guess-table.ts'
 
 /** Limits how often phones are guessed for one number, and how many numbers a key asks about. Unknown numbers count alike. */

@@ -3,7 +3,7 @@ import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { CheckedAnswer } from '../ledger/commit-check.ts'
+import type { CheckedAnswer } from '../ledger/commit.ts'
 import { STORED_MS } from '../ledger/idempotency-table.ts'
 import type { AnswerQuestion, LookupTable, StoredAnswer } from '../sources/lookup.ts'
 import {

@@ -1,6 +1,6 @@
 import { toBlindIndexText } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
-import type { CommitCheck } from '../ledger/commit-check.ts'
+import type { CommitCheck } from '../ledger/commit.ts'
 import { type Found, NO_RECORD } from '../sources/lookup.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import { askLocal, type LocalOnly } from './ask.ts'

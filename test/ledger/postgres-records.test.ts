@@ -3,9 +3,9 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { AUDIT_COLUMNS } from '../../src/ledger/audit-row.ts'
-import { type CheckBatch, GUESS_LIMITS } from '../../src/ledger/commit-check.ts'
-import { packRecords } from '../../src/ledger/postgres-append.ts'
-import { toCheckValues } from '../../src/ledger/postgres-checks.ts'
+import { type CheckBatch, GUESS_LIMITS } from '../../src/ledger/commit.ts'
+import { packRecords } from '../../src/ledger/encoded-rows.ts'
+import { toCheckValues } from '../../src/ledger/postgres-append.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const toHash = () => randomBytes(32).toString('hex')

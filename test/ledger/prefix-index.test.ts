@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPrefixIndex } from '../../src/ledger/prefix-index.ts'
+import { createPrefixIndex } from '../../src/ledger/known-people.ts'
 
 describe('createPrefixIndex', () => {
   it('finds each of many ids, and none under other prefixes', () => {

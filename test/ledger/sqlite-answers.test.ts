@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { SyncDatabase } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { openSqlite } from '../../src/database/sqlite.ts'
-import type { BatchAnswer, CheckBatch } from '../../src/ledger/commit-check.ts'
+import type { BatchAnswer, CheckBatch } from '../../src/ledger/commit.ts'
 import { createIdempotencyTable } from '../../src/ledger/idempotency-table.ts'
-import { createSqliteAnswers } from '../../src/ledger/sqlite-answers.ts'
+import { createSqliteAnswers } from '../../src/ledger/sqlite-append.ts'
 
 const NOW = 1_000_000
 const toHash = (index: number) => index.toString(16).padStart(2, '0').repeat(32)

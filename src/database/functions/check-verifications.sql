@@ -1,5 +1,5 @@
 -- Asserts the guess limit, the quota of people per day and the uniqueness of stored responses for a batch of verifications that ask
--- no source outside the process, and writes what they count: see postgres-checks.ts. NULL when all passed. Otherwise nothing is
+-- no source outside the process, and writes what they count: see ledger/postgres-append.ts. NULL when all passed. Otherwise nothing is
 -- written, and it returns the facts by which the caller decides which ones are refused.
 --
 -- Locks are taken in one order: people, then API keys, then Idempotency-Keys, each sorted. Most people have no failures, so that

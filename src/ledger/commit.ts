@@ -1,4 +1,8 @@
 import { DAY_MS, toLagosDay } from '../contract/time.ts'
+import type { PackedRows } from './encoded-rows.ts'
+import type { Completion } from './idempotency-table.ts'
+import type { QueueBatch, QueueRefusal } from './queue-change.ts'
+import type { Tally } from './tally.ts'
 
 /**
  * Failed matches of one number within the window, by one key and by all: enough for typing errors, too few for guessing.
@@ -154,4 +158,31 @@ function createCounts() {
       return undefined
     },
   }
+}
+
+/**
+ * Writes all rows, completions, changes of the queue and tallies in one commit, with what the checks count; or nothing, if a
+ * check or the queue refuses a verification.
+ */
+export type Append = (
+  rows: PackedRows,
+  completions: readonly Completion[],
+  tallies?: readonly Tally[],
+  checks?: CheckBatch,
+  queue?: QueueBatch,
+) => Promise<Appended>
+
+/** What is written in one commit. */
+export type AuditBatch<Rows extends PackedRows> = {
+  readonly rows: Rows
+  readonly completions: readonly Completion[]
+  readonly tallies: readonly Tally[]
+  readonly checks: CheckBatch | undefined
+}
+
+export type Appended = {
+  /** If there are any, nothing was written. */
+  readonly refused: Refused<Refusal | QueueRefusal>
+  /** Indexes of the completions whose claim another request has taken: those are not written. */
+  readonly late: readonly number[]
 }

@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  type CheckedGuess,
-  type CommitCheck,
-  findRefused,
-  packChecks,
-} from '../../src/ledger/commit-check.ts'
+import { type CheckedGuess, type CommitCheck, findRefused, packChecks } from '../../src/ledger/commit.ts'
 
 const FRESH = { byAll: 0, byKey: 0, isKnown: false, people: 0 }
 const toCheck = (guess: Partial<CheckedGuess> = {}): CommitCheck => ({
