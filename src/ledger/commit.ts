@@ -1,13 +1,14 @@
-import { DAY_MS, toLagosDay } from '../contract/time.ts'
 import type { PackedRows } from './encoded-rows.ts'
+import {
+  type GuessFacts,
+  type GuessLimits,
+  type GuessRefusal,
+  refuseGuess,
+  toGuessLimits,
+} from './guess-rule.ts'
 import type { Completion } from './idempotency-table.ts'
 import type { QueueBatch, QueueRefusal } from './queue-change.ts'
 import type { Tally } from './tally.ts'
-
-/**
- * Failed matches of one number within the window, by one key and by all: enough for typing errors, too few for guessing.
- */
-export const GUESS_LIMITS = { mostByKey: 5, mostByAll: 20, windowMs: DAY_MS } as const
 
 /** What is asserted and written in the same commit as the audit rows of a verification. Hashes are in hex. */
 export type CommitCheck = {
@@ -23,7 +24,7 @@ export type CheckedGuess = {
   /** A wrong guess is counted. A correct one leaves nothing. */
   readonly isWrong: boolean
   /** Distinct people that the key may ask about on one day. */
-  readonly most: number
+  readonly maxPeople: number
   /** Shared by identical requests that run at the same time: together they count once. */
   readonly attempt: { counted: boolean }
 }
@@ -43,7 +44,7 @@ export type CheckedAnswer = {
 }
 
 /** Why a verification was not recorded. `changed`: another response is stored, or the record was erased. */
-export type Refusal = 'too_many_attempts' | 'quota_exceeded' | 'changed'
+export type Refusal = GuessRefusal | 'changed'
 
 /** By position in the batch. Nothing of a batch with refusals is written. */
 export type Refused<Reason = Refusal> = readonly (readonly [position: number, reason: Reason])[]
@@ -53,10 +54,7 @@ export type BatchGuess = At & Omit<CheckedGuess, 'attempt'>
 export type BatchAnswer = At & Omit<CheckedAnswer, 'sealed'> & { readonly size: number }
 
 /** The checks of all verifications in one commit. */
-export type CheckBatch = {
-  readonly at: number
-  readonly since: number
-  readonly day: number
+export type CheckBatch = GuessLimits & {
   readonly guesses: readonly BatchGuess[]
   readonly answers: readonly BatchAnswer[]
   /** The sealed responses, one after another. One buffer travels faster to the writer thread than many. */
@@ -75,9 +73,9 @@ export function packChecks(checks: readonly (CommitCheck | undefined)[], at: num
       const { attempt, ...guess } = check.guess
       if (guess.isWrong) wrong.add(attempt)
       // One quota for each key, also while it is being changed.
-      const most = quotas.get(guess.keyId) ?? guess.most
-      quotas.set(guess.keyId, most)
-      guesses.push({ position, ...guess, most })
+      const maxPeople = quotas.get(guess.keyId) ?? guess.maxPeople
+      quotas.set(guess.keyId, maxPeople)
+      guesses.push({ position, ...guess, maxPeople })
     }
     if (check?.answer) {
       const { sealed: bytes, ...answer } = check.answer
@@ -86,8 +84,7 @@ export function packChecks(checks: readonly (CommitCheck | undefined)[], at: num
     }
   }
   if (guesses.length + answers.length === 0) return undefined
-  const since = at - GUESS_LIMITS.windowMs
-  return { at, since, day: toLagosDay(at), guesses, answers, sealed: joinBytes(sealed) }
+  return { ...toGuessLimits(at), guesses, answers, sealed: joinBytes(sealed) }
 }
 
 /** In a buffer of its own: a thread is sent the whole buffer that a view belongs to. */
@@ -108,17 +105,9 @@ export type CheckFacts = {
   readonly answers: readonly boolean[]
 }
 
-type GuessFacts = {
-  readonly byKey: number
-  readonly byAll: number
-  /** The key has asked about this person today. */
-  readonly isKnown: boolean
-  /** People that the key has asked about today. */
-  readonly people: number
-}
-
 /** Decides in the order of the batch, as if its verifications came one by one. */
-export function findRefused({ guesses, answers }: CheckBatch, facts: CheckFacts): Refused {
+export function findRefused(batch: CheckBatch, facts: CheckFacts): Refused {
+  const { guesses, answers } = batch
   const refused = new Map<number, Refusal>()
   for (const [index, { position }] of answers.entries())
     if (!facts.answers[index]) refused.set(position, 'changed')
@@ -126,8 +115,10 @@ export function findRefused({ guesses, answers }: CheckBatch, facts: CheckFacts)
   for (const [index, guess] of guesses.entries()) {
     const { position } = guess
     if (refused.has(position)) continue
-    const refusal = counts.admit(guess, facts.guesses[index] as GuessFacts)
+    const counted = counts.addTo(guess, facts.guesses[index] as GuessFacts)
+    const refusal = refuseGuess(batch, counted, guess.maxPeople)
     if (refusal) refused.set(position, refusal)
+    else counts.count(guess, counted)
   }
   return [...refused]
 }
@@ -136,26 +127,23 @@ export function findRefused({ guesses, answers }: CheckBatch, facts: CheckFacts)
 function createCounts() {
   const failures = new Map<string, number>()
   const people = new Map<string, Set<string>>()
-  const countFailures = (name: string) => failures.get(name) ?? 0
-  const isAtLimit = ({ subject }: BatchGuess, pair: string, { byKey, byAll }: GuessFacts) =>
-    byKey + countFailures(pair) >= GUESS_LIMITS.mostByKey ||
-    byAll + countFailures(subject) >= GUESS_LIMITS.mostByAll
-  const isBeyondQuota = ({ subject, keyId, most }: BatchGuess, facts: GuessFacts) => {
-    const added = people.get(keyId) ?? new Set<string>()
-    if (facts.isKnown || added.has(subject)) return false
-    if (facts.people + added.size >= most) return true
-    people.set(keyId, added.add(subject))
-    return false
-  }
+  const peopleOf = (keyId: string) => people.get(keyId) ?? new Set<string>()
+  const toPair = ({ subject, keyId }: BatchGuess) => `${subject} ${keyId}`
   return {
-    /** Counts the guess, unless it is refused. */
-    admit: (guess: BatchGuess, facts: GuessFacts): Refusal | undefined => {
+    addTo: (guess: BatchGuess, { byKey, byAll, isKnown, people }: GuessFacts): GuessFacts => {
+      const added = peopleOf(guess.keyId)
+      return {
+        byKey: byKey + (failures.get(toPair(guess)) ?? 0),
+        byAll: byAll + (failures.get(guess.subject) ?? 0),
+        isKnown: isKnown || added.has(guess.subject),
+        people: people + added.size,
+      }
+    },
+    count: (guess: BatchGuess, { isKnown }: GuessFacts): void => {
       const { subject, keyId, isWrong } = guess
-      const pair = `${subject} ${keyId}`
-      if (isAtLimit(guess, pair, facts)) return 'too_many_attempts'
-      if (isBeyondQuota(guess, facts)) return 'quota_exceeded'
-      if (isWrong) for (const name of [subject, pair]) failures.set(name, countFailures(name) + 1)
-      return undefined
+      if (!isKnown) people.set(keyId, peopleOf(keyId).add(subject))
+      if (isWrong)
+        for (const name of [subject, toPair(guess)]) failures.set(name, (failures.get(name) ?? 0) + 1)
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.ts'
 import { deleteSome } from '../database/delete-some.ts'
+import { type GuessFacts, type GuessLimits, type GuessRefusal, refuseGuess } from './guess-rule.ts'
 import { createKnownPeople, type KnownPeople } from './known-people.ts'
 
 /**
@@ -10,7 +11,7 @@ export type GuessTable = {
   /** Counts a guess against both limits, or against none. Exact under concurrency. */
   readonly admit: (guess: Guess) => Promise<Admitted>
   /** What `admit` would answer, as far as is known now. Counts nothing. */
-  readonly check: (guess: Omit<Guess, 'id' | 'at'>) => Promise<Admitted>
+  readonly check: (guess: Omit<Guess, 'id'>) => Promise<Admitted>
   /** Removes a guess that was correct. */
   readonly withdraw: (subject: Uint8Array, id: string) => Promise<void>
   /** Keeps a guess that failed. It can no longer be withdrawn. */
@@ -23,22 +24,16 @@ export type GuessTable = {
   readonly deleteExpired: (failuresBefore: number, daysBefore: number) => Promise<number>
 }
 
-export type Guess = {
+export type Guess = GuessLimits & {
   /** By which it is withdrawn or confirmed. */
   readonly id: string
   readonly subject: Uint8Array
   readonly keyId: string
-  readonly at: number
-  /** Failures at or before this time do not count. */
-  readonly since: number
-  readonly mostByKey: number
-  readonly mostByAll: number
-  readonly day: number
   /** Distinct people that the key may ask about on that day. */
-  readonly most: number
+  readonly maxPeople: number
 }
 
-type Admitted = 'admitted' | 'too_many_attempts' | 'quota_exceeded'
+type Admitted = 'admitted' | GuessRefusal
 
 const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THEN 1 ELSE 0 END), 0) AS by_key
   FROM attempts WHERE subject = $1 AND at > $3`
@@ -55,8 +50,8 @@ export function createGuessTable(database: Database): GuessTable {
   return {
     admit: async (guess) => {
       if (knownPeople) return database.transaction((tx) => admitInTx(tx, knownPeople, guess))
-      const { id, subject, keyId, at, since, mostByKey, mostByAll, day, most } = guess
-      const row = await admitGuess?.get(subject, keyId, id, at, since, mostByKey, mostByAll, day, most)
+      const { id, subject, keyId, at, since, maxByKey, maxByAll, day, maxPeople } = guess
+      const row = await admitGuess?.get(subject, keyId, id, at, since, maxByKey, maxByAll, day, maxPeople)
       return row?.admitted as Admitted
     },
     check: (guess) => database.transaction((tx) => check(tx, knownPeople, guess)),
@@ -83,11 +78,26 @@ export function createGuessTable(database: Database): GuessTable {
 async function check(
   tx: Database,
   knownPeople: KnownPeople | undefined,
-  guess: Omit<Guess, 'id' | 'at'>,
+  guess: Omit<Guess, 'id'>,
 ): Promise<Admitted> {
-  if (await isAtLimit(tx, guess)) return 'too_many_attempts'
-  if ((await countPeople(tx, guess)) < guess.most) return 'admitted'
-  return (await isKnown(tx, knownPeople, guess)) ? 'admitted' : 'quota_exceeded'
+  return refuseGuess(guess, await findFacts(tx, knownPeople, guess), guess.maxPeople) ?? 'admitted'
+}
+
+async function findFacts(
+  tx: Database,
+  knownPeople: KnownPeople | undefined,
+  { subject, keyId, since, day }: Omit<Guess, 'id'>,
+): Promise<GuessFacts> {
+  const failed = await tx.prepare(COUNT).get(subject, keyId, since)
+  const counted = await tx
+    .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')
+    .get(keyId, day)
+  return {
+    byKey: Number(failed?.by_key),
+    byAll: Number(failed?.by_all),
+    isKnown: await isKnown(tx, knownPeople, { keyId, day, subject }),
+    people: Number(counted?.subjects ?? 0),
+  }
 }
 
 async function isKnown(
@@ -97,43 +107,23 @@ async function isKnown(
 ): Promise<boolean> {
   if (knownPeople) {
     knownPeople.refresh(day)
-    return knownPeople.has(keyId, Buffer.from(subject).toString('hex'))
+    return knownPeople.has(keyId, toHex(subject))
   }
   const known = tx.prepare('SELECT 1 FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3')
   return (await known.get(keyId, day, subject)) !== undefined
 }
 
-async function countPeople(tx: Database, { keyId, day }: Pick<Guess, 'keyId' | 'day'>): Promise<number> {
-  const row = await tx.prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2').get(keyId, day)
-  return Number(row?.subjects ?? 0)
-}
-
 /** In SQLite, which has one writer at a time: no lock is needed. */
 async function admitInTx(tx: Database, knownPeople: KnownPeople, guess: Guess): Promise<Admitted> {
-  const { id, subject, keyId, at } = guess
-  if (await isAtLimit(tx, guess)) return 'too_many_attempts'
-  if (!(await admitSubject(tx, knownPeople, guess))) return 'quota_exceeded'
+  const { id, subject, keyId, at, maxPeople } = guess
+  const facts = await findFacts(tx, knownPeople, guess)
+  const refusal = refuseGuess(guess, facts, maxPeople)
+  if (refusal) return refusal
+  if (!facts.isKnown) knownPeople.add(keyId, new Set([toHex(subject)]))
   await tx
     .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)')
     .run(subject, keyId, at, id)
   return 'admitted'
 }
 
-async function isAtLimit(
-  tx: Database,
-  { subject, keyId, since, mostByKey, mostByAll }: Omit<Guess, 'id' | 'at'>,
-): Promise<boolean> {
-  const row = await tx.prepare(COUNT).get(subject, keyId, since)
-  return Number(row?.by_key ?? 0) >= mostByKey || Number(row?.by_all ?? 0) >= mostByAll
-}
-
-async function admitSubject(
-  tx: Database,
-  knownPeople: KnownPeople,
-  { keyId, day, subject, most }: Guess,
-): Promise<boolean> {
-  if (await isKnown(tx, knownPeople, { keyId, day, subject })) return true
-  if ((await countPeople(tx, { keyId, day })) >= most) return false
-  knownPeople.add(keyId, new Set([Buffer.from(subject).toString('hex')]))
-  return true
-}
+const toHex = (subject: Uint8Array) => Buffer.from(subject).toString('hex')

@@ -61,7 +61,7 @@ type Plan = { readonly refused: Refused<QueueRefusal>; readonly write: () => Pro
  * Decides on all changes in their order, as if they came one by one. They are made by `write`, in the same transaction, if none
  * is refused.
  */
-export async function planQueueChanges(tx: Database, { now, changes }: QueueBatch): Promise<Plan> {
+async function planQueueChanges(tx: Database, { now, changes }: QueueBatch): Promise<Plan> {
   const all = changes.map(([, change]) => change)
   const rows = await lockRows(tx, all.filter(isHeld), now)
   const added = all.flatMap((change) => (change.kind === 'enqueue' ? [change.row] : []))

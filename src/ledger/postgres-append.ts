@@ -2,7 +2,7 @@ import type { Database, Value } from '../database/database.ts'
 import { partitionOf } from './audit-months.ts'
 import { AUDIT_COLUMNS } from './audit-row.ts'
 import type { Append, Appended, AuditBatch } from './commit.ts'
-import { type BatchGuess, type CheckBatch, type CheckFacts, findRefused, GUESS_LIMITS } from './commit.ts'
+import { type BatchGuess, type CheckBatch, type CheckFacts, findRefused } from './commit.ts'
 import type { RecordRows } from './encoded-rows.ts'
 import { complete } from './idempotency-table.ts'
 import { NO_CHANGES, withQueueChanges } from './plan-queue-changes.ts'
@@ -116,14 +116,14 @@ async function retryIfStored<T>(work: () => Promise<T>): Promise<T> {
 /** Raised by check_verifications. */
 const STORED_MEANWHILE = 'TB409'
 
-export function toCheckValues({ at, since, day, guesses, answers, sealed }: CheckBatch): Value[] {
-  const { mostByKey, mostByAll } = GUESS_LIMITS
+export function toCheckValues(batch: CheckBatch): Value[] {
+  const { at, since, day, maxByKey, maxByAll, guesses, answers, sealed } = batch
   return [
     at,
     since,
     day,
-    mostByKey,
-    mostByAll,
+    maxByKey,
+    maxByAll,
     guesses.length > 0 ? packGuesses(guesses) : null,
     answers.length > 0 ? packAnswers(answers, sealed) : null,
   ]
@@ -135,13 +135,13 @@ function packGuesses(guesses: readonly BatchGuess[]): Buffer {
   const records = createRecords(guesses.length, guesses.length * GUESS_BYTES)
   const before = countBefore(guesses)
   const people = new Set<string>()
-  for (const [index, { subject, keyId, isWrong, most }] of guesses.entries())
+  for (const [index, { subject, keyId, isWrong, maxPeople }] of guesses.entries())
     addRecord(records, 6, () => {
       addHex(records, subject)
       addText(records, keyId)
       addBool(records, isWrong)
       const { size } = people
-      addBigint(records, people.add(toPair(subject, keyId)).size > size ? most : null)
+      addBigint(records, people.add(toPair(subject, keyId)).size > size ? maxPeople : null)
       addInt(records, before[index]?.byAll ?? 0)
       addInt(records, before[index]?.byKey ?? 0)
     })

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { loadNodeName } from '../audit/chain-claim.ts'
 import type { AuditEntry } from '../audit/row.ts'
-import { secondsToLagosMidnight, steadyNow, toLagosDay } from '../contract/time.ts'
+import { secondsToLagosMidnight, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { type Kind, toBlindIndex } from '../crypto/mac.ts'
 import type { DatabaseSettings } from '../database/settings.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
-import { GUESS_LIMITS } from '../ledger/commit.ts'
+import { type GuessRefusal, toGuessLimits } from '../ledger/guess-rule.ts'
 import type { GuessTable } from '../ledger/guess-table.ts'
 
 /** Limits how often phones are guessed for one number, and how many numbers a key asks about. Unknown numbers count alike. */
@@ -64,11 +64,9 @@ export function createGuessLimit(
   const count = async (caller: Caller, subject: Uint8Array, id: string) => {
     await retries.run()
     const at = now()
-    const { lineage: keyId, subjectsPerDay: most } = caller
-    const { mostByKey, mostByAll, windowMs } = GUESS_LIMITS
-    const limits = { since: at - windowMs, mostByKey, mostByAll }
+    const { lineage: keyId, subjectsPerDay: maxPeople } = caller
     const admitted = await table
-      .admit({ id, subject, keyId, at, ...limits, day: toLagosDay(at), most })
+      .admit({ ...toGuessLimits(at), id, subject, keyId, maxPeople })
       .catch((error) => {
         // The guess may have been counted all the same.
         retries.add(() => table.withdraw(subject, id))
@@ -113,20 +111,22 @@ export function createGuessLimit(
   }
   return {
     reserve,
-    check: async ({ lineage: keyId, subjectsPerDay: most }, subjectHex) => {
+    check: async ({ lineage: keyId, subjectsPerDay: maxPeople }, subjectHex) => {
       const at = now()
-      const { mostByKey, mostByAll, windowMs } = GUESS_LIMITS
-      const limits = { since: at - windowMs, mostByKey, mostByAll, day: toLagosDay(at), most }
-      const admitted = await table.check({ subject: Buffer.from(subjectHex, 'hex'), keyId, ...limits })
+      const subject = Buffer.from(subjectHex, 'hex')
+      const admitted = await table.check({ ...toGuessLimits(at), subject, keyId, maxPeople })
       if (admitted !== 'admitted') throw limitError(admitted, at)
     },
     recover: () => table.withdrawAll(`${node}/`),
     finish: withdrawals.finish,
-    deleteExpired: () => table.deleteExpired(now() - GUESS_LIMITS.windowMs, toLagosDay(now())),
+    deleteExpired: () => {
+      const { since, day } = toGuessLimits(now())
+      return table.deleteExpired(since, day)
+    },
   }
 }
 
-export function limitError(reason: 'too_many_attempts' | 'quota_exceeded', at = steadyNow()): AppError {
+export function limitError(reason: GuessRefusal, at = steadyNow()): AppError {
   if (reason === 'too_many_attempts') return new AppError(reason)
   return new AppError(reason, { headers: { 'retry-after': String(secondsToLagosMidnight(at)) } })
 }

@@ -158,7 +158,7 @@ function toCheck<T>(
       subject,
       keyId: caller.lineage,
       isWrong: isFailedGuess(decision),
-      most: caller.subjectsPerDay,
+      maxPeople: caller.subjectsPerDay,
       attempt: guess,
     },
     answer: key && response && deps.local.idempotency.toAnswer(key, response, held),

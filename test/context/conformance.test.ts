@@ -461,17 +461,17 @@ function describeGuesses(store: () => Store): void {
   describe('subjects of a key', () => {
     it('are admitted exactly up to the limit, with 200 concurrent guesses; a repeated subject does not count', async () => {
       const keyId = newId()
-      const guesses = times(200, () => ({ keyId, subject: newSubject(), most: 50 }))
+      const guesses = times(200, () => ({ keyId, subject: newSubject(), maxPeople: 50 }))
       const answers = await Promise.all(guesses.map(admit))
       const admitted = guesses.filter((_, index) => answers[index] === 'admitted')
       expect(admitted).toHaveLength(50)
       expect(await countAdmitted(admitted)).toBe(50)
-      expect(await admit({ keyId, most: 50 })).toBe('quota_exceeded')
-      expect(await admit({ keyId, most: 51 })).toBe('admitted')
+      expect(await admit({ keyId, maxPeople: 50 })).toBe('quota_exceeded')
+      expect(await admit({ keyId, maxPeople: 51 })).toBe('admitted')
     })
 
     it('count once, with 100 concurrent guesses', async () => {
-      const guess = { subject: newSubject(), keyId: newId(), most: 2, mostByKey: 1000, mostByAll: 1000 }
+      const guess = { subject: newSubject(), keyId: newId(), maxPeople: 2, maxByKey: 1000, maxByAll: 1000 }
       expect(await countAdmitted(times(100, () => guess))).toBe(100)
       expect(await admit({ ...guess, subject: newSubject() })).toBe('admitted')
       expect(await admit({ ...guess, subject: newSubject() })).toBe('quota_exceeded')
@@ -479,7 +479,7 @@ function describeGuesses(store: () => Store): void {
 
     it('are counted separately for each day and each key', async () => {
       const keyId = newId()
-      const guess = (values: Partial<Guess> = {}) => admit({ keyId, most: 1, ...values })
+      const guess = (values: Partial<Guess> = {}) => admit({ keyId, maxPeople: 1, ...values })
       expect(await guess()).toBe('admitted')
       expect(await guess()).toBe('quota_exceeded')
       expect(await guess({ day: 20_001 })).toBe('admitted')
@@ -492,7 +492,7 @@ function describeGuesses(store: () => Store): void {
     it('that are refused add no failed match', async () => {
       const [subject, keyId] = [newSubject(), newId()]
       for (const _ of times(9, () => 0))
-        expect(await admit({ subject, keyId, most: 0 })).toBe('quota_exceeded')
+        expect(await admit({ subject, keyId, maxPeople: 0 })).toBe('quota_exceeded')
       expect(await countAdmitted(times(9, () => ({ subject, keyId })))).toBe(5)
     })
   })

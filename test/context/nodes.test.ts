@@ -45,7 +45,7 @@ describeEngines(ENGINES, (engine) => {
       const subjects = Array.from({ length: 200 }, () => randomBytes(32))
       const answers = await Promise.all(
         subjects.map((subject, index) =>
-          (stores[index % 2] as Store).guesses.admit(toGuess({ keyId: 'k', subject, most: 50 })),
+          (stores[index % 2] as Store).guesses.admit(toGuess({ keyId: 'k', subject, maxPeople: 50 })),
         ),
       )
       expect(answers.filter((answer) => answer === 'admitted')).toHaveLength(50)

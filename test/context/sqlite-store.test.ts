@@ -170,9 +170,9 @@ describe('the writer', () => {
         keyId: 'k',
         day: 1,
         subject: Buffer.alloc(32, subject),
-        most,
-        mostByKey: 1e6,
-        mostByAll: 1e6,
+        maxPeople: most,
+        maxByKey: 1e6,
+        maxByAll: 1e6,
       }),
     ],
   })

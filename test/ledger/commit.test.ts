@@ -3,7 +3,7 @@ import { type CheckedGuess, type CommitCheck, findRefused, packChecks } from '..
 
 const FRESH = { byAll: 0, byKey: 0, isKnown: false, people: 0 }
 const toCheck = (guess: Partial<CheckedGuess> = {}): CommitCheck => ({
-  guess: { subject: 'aa', keyId: 'k', isWrong: true, most: 100, attempt: { counted: false }, ...guess },
+  guess: { subject: 'aa', keyId: 'k', isWrong: true, maxPeople: 100, attempt: { counted: false }, ...guess },
   answer: undefined,
 })
 const decide = (checks: readonly CommitCheck[], facts = checks.map(() => FRESH), answers: boolean[] = []) => {
@@ -23,14 +23,18 @@ describe('the checks of a batch', () => {
 
   it('do not count what is refused by the quota against the guess limit', () => {
     const beyond = { ...FRESH, people: 1 }
-    const refused = Array.from({ length: 20 }, (_each, index) => toCheck({ keyId: `k${index}`, most: 1 }))
+    const refused = Array.from({ length: 20 }, (_each, index) =>
+      toCheck({ keyId: `k${index}`, maxPeople: 1 }),
+    )
     const checks = [...refused, toCheck({ keyId: 'other' })]
     const result = decide(checks, [...refused.map(() => beyond), FRESH])
     expect(result).toEqual(refused.map((_check, index) => [index, 'quota_exceeded']))
   })
 
   it('count a person of a key once', () => {
-    const checks = ['aa', 'bb', 'aa', 'cc'].map((subject) => toCheck({ subject, isWrong: false, most: 2 }))
+    const checks = ['aa', 'bb', 'aa', 'cc'].map((subject) =>
+      toCheck({ subject, isWrong: false, maxPeople: 2 }),
+    )
     expect(decide(checks)).toEqual([[3, 'quota_exceeded']])
   })
 

@@ -8,9 +8,9 @@ export const toGuess = (values: Partial<Guess> = {}): Guess => ({
   keyId: randomUUID(),
   at: 2,
   since: 1,
-  mostByKey: 5,
-  mostByAll: 20,
+  maxByKey: 5,
+  maxByAll: 20,
   day: 20_000,
-  most: 1_000_000,
+  maxPeople: 1_000_000,
   ...values,
 })

@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgres())('verifications on PostgreSQL', () => {
         subject: opened.node.toSubjectHash('nin', nin),
         keyId: opened.keyId,
         isWrong: false,
-        most: 1000,
+        maxPeople: 1000,
         attempt: { counted: false },
       })
       const record = () =>

@@ -3,7 +3,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { AUDIT_COLUMNS } from '../../src/ledger/audit-row.ts'
-import { type CheckBatch, GUESS_LIMITS } from '../../src/ledger/commit.ts'
+import type { CheckBatch } from '../../src/ledger/commit.ts'
 import { packRecords } from '../../src/ledger/encoded-rows.ts'
 import { toCheckValues } from '../../src/ledger/postgres-append.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -55,13 +55,15 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
   })
 
   const guesses = [
-    { position: 0, subject: toHash(), keyId: 'key_a', isWrong: true, most: 2 ** 40 + 7 },
-    { position: 1, subject: toHash(), keyId: 'key "b", {é}', isWrong: false, most: 0 },
+    { position: 0, subject: toHash(), keyId: 'key_a', isWrong: true, maxPeople: 2 ** 40 + 7 },
+    { position: 1, subject: toHash(), keyId: 'key "b", {é}', isWrong: false, maxPeople: 0 },
   ] as const
   const toBatch = (batch: Partial<CheckBatch>): CheckBatch => ({
     at: 3,
     since: 2,
     day: 1,
+    maxByKey: 5,
+    maxByAll: 20,
     guesses: [],
     answers: [],
     sealed: new Uint8Array(0),
@@ -72,13 +74,13 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
     const [first, second] = guesses
     const again = { ...first, position: 2, isWrong: false }
     const values = toCheckValues(toBatch({ guesses: [first, second, again] }))
-    expect(values.slice(0, 5)).toEqual([3, 2, 1, GUESS_LIMITS.mostByKey, GUESS_LIMITS.mostByAll])
+    expect(values.slice(0, 5)).toEqual([3, 2, 1, 5, 20])
     expect(values[6]).toBeNull()
-    const toFound = ({ subject, keyId, isWrong, most }: (typeof guesses)[number], before: number) => ({
+    const toFound = ({ subject, keyId, isWrong, maxPeople }: (typeof guesses)[number], before: number) => ({
       subject: toBytes(subject),
       key_id: keyId,
       is_wrong: isWrong,
-      quota: String(most),
+      quota: String(maxPeople),
       before_all: before,
       before_key: before,
     })

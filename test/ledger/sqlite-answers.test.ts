@@ -17,7 +17,7 @@ const toAnswer = (index: number, change: Partial<BatchAnswer> = {}): BatchAnswer
   ...change,
 })
 const toBatch = (answers: readonly BatchAnswer[], at = NOW): CheckBatch => ({
-  ...{ at, since: 0, day: 1, guesses: [], answers },
+  ...{ at, since: 0, day: 1, maxByKey: 5, maxByAll: 20, guesses: [], answers },
   sealed: Uint8Array.from(answers.map(({ position }) => position)),
 })
 
