@@ -13,7 +13,6 @@ import { writeExtract } from '../audit/extract/write-extract.ts'
 import { prove } from '../audit/prove.ts'
 import { toVisible } from '../audit/verify/fault.ts'
 import type { Store } from '../context/store.ts'
-import { readPersonNumber } from '../contract/person.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
 import { readKeyNames } from '../keys/key-names.ts'
@@ -30,9 +29,9 @@ import {
 } from './audit-options.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
+import { DATE_NOTE, readSince, readUntil } from './options.ts'
 import { requireOutput, writeError } from './output-path.ts'
-import { readSecret } from './prompt.ts'
-import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
+import { readNumber } from './prompt.ts'
 
 type FilterOptions = Omit<GivenFilter, 'person' | 'consent_reference'> & { consent?: string; person?: Kind }
 type Extraction = { format?: ExtractFormat | undefined; rows?: true | undefined }
@@ -98,13 +97,6 @@ async function runExport(options: ExportOptions): Promise<void> {
 /** For the audit log. The values may name a person or a customer. */
 const toDetail = (filter: GivenFilter) =>
   `extract filtered by: ${Object.keys(toShownFilter(filter)).join(', ') || 'nothing'}`
-
-async function readNumber(kind: Kind): Promise<string> {
-  const name = kind.toUpperCase()
-  const number = readPersonNumber(kind, (await readSecret(`${name} (not shown): `)).trim())
-  if (number !== undefined) return number
-  throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
-}
 
 async function openExtract(
   { signer, auditLog }: CommandContext,

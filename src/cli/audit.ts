@@ -7,7 +7,6 @@ import { readSourceAttempts, toPlainRow } from '../audit/export.ts'
 import type { Loss } from '../audit/loss-table.ts'
 import { acceptLoss } from '../audit/losses.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'
-import { readPersonNumber } from '../contract/person.ts'
 import { toIsoTime } from '../contract/time.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
@@ -27,7 +26,7 @@ import { addAuditVerifyCommand } from './audit-verify.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { createProgress } from './progress.ts'
-import { readSecret, requireConfirmation } from './prompt.ts'
+import { readNumber, requireConfirmation } from './prompt.ts'
 
 export function addAuditCommand(program: Command): void {
   const audit = program
@@ -146,10 +145,7 @@ function listSources(row: LoggedRow): string[] {
 }
 
 async function runSubject(kind: Kind, { archive, json }: ShowOptions): Promise<void> {
-  const name = kind.toUpperCase()
-  const number = readPersonNumber(kind, (await readSecret(`${name} (not shown): `)).trim())
-  if (number === undefined)
-    throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
+  const number = await readNumber(kind)
   await withCommandContext(async (context) => {
     const subject = toBlindIndex(context.keyring.subject, kind, number).toString('hex')
     await withWholeLog(context, archive, async (log) => {

@@ -8,7 +8,7 @@ import { say, sayJson, toTable, warn } from '../server/terminal.ts'
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, warnAboutArchives, withWholeLog } from './audit-options.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp } from './help.ts'
-import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
+import { DATE_NOTE, readSince, readUntil } from './options.ts'
 
 type Options = {
   since?: string

@@ -6,14 +6,22 @@ import { UserError } from '../errors.ts'
 import { isHiddenByDefault } from '../keys/field-policy.ts'
 import { OVERLAP } from '../keys/key-options.ts'
 import { type KeyUsage, listKeyUsage, toUsageCsv } from '../keys/key-usage.ts'
-import { createKey, type NewKey, revokeKey, rollKey, toKeyState, toKeyView } from '../keys/manage.ts'
-import { KEY_OPTIONS } from '../keys/options.ts'
+import {
+  changeKey,
+  createKey,
+  type KeyChanges,
+  type NewKey,
+  revokeKey,
+  rollKey,
+  toKeyState,
+  toKeyView,
+} from '../keys/manage.ts'
+import { type AnyOption, KEY_OPTIONS, listOptions, type OptionValues } from '../keys/options.ts'
 import { dim, print, say, sayJson, strong, toTable, warn } from '../server/terminal.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
-import { readFlags, toFlags } from './key-flags.ts'
-import { addChangeKeyCommand } from './keys-change.ts'
 import {
+  asOption,
   orWord,
   REMOVED,
   readClientCerts,
@@ -37,12 +45,12 @@ export function addKeysCommand(program: Command): void {
       'keys revoke k3JbvwRd': 'end a key at once',
     },
   })
-  addCreateKeyCommand(keys)
+  addCreateCommand(keys)
   addListCommand(keys)
-  addChangeKeyCommand(keys, ID)
+  addChangeCommand(keys)
   addRevokeCommand(keys)
   addRollCommand(keys)
-  addKeyUsageCommand(keys)
+  addUsageCommand(keys)
   addRotateRootCommand(keys)
 }
 
@@ -145,7 +153,7 @@ async function list(store: Store, { json }: { json?: true }): Promise<void> {
 
 type UsageOptions = { from?: string; to?: string; csv?: true; json?: true }
 
-function addKeyUsageCommand(keys: Command): void {
+function addUsageCommand(keys: Command): void {
   const command = keys
     .command('usage')
     .description('verifications, paid calls and cost of each key, by month')
@@ -214,7 +222,7 @@ type CreateOptions = {
   json?: true
 }
 
-function addCreateKeyCommand(keys: Command): void {
+function addCreateCommand(keys: Command): void {
   const command = keys
     .command('create')
     .description('create a key; it is shown once and cannot be shown again')
@@ -280,3 +288,93 @@ function showNewKey(context: CommandContext, { text, row }: NewKey, json: true |
 
 const toDay = (at: number | undefined) =>
   at === undefined ? undefined : new Date(at).toISOString().slice(0, 10)
+
+/** Absent: unchanged. */
+type ChangeOptions = {
+  name?: string
+  scope?: Scope[]
+  expires?: number | typeof REMOVED
+  json?: true
+}
+
+function addChangeCommand(keys: Command): void {
+  const command = keys
+    .command('change')
+    .description('change the options of a key; its secret stays the same')
+    .argument('<id>', ID)
+    .option('--name <name>', 'what the key is for; never the name of a person', readName)
+    .option('--scope <scopes>', `what it may do: ${SCOPES.join(', ')}`, readScopes)
+    .option(
+      '--expires <time>',
+      'time from now until it expires, for example 90d, or never',
+      orWord('never', readLifetime),
+    )
+    .action((id: string, options: ChangeOptions) =>
+      withCommandContext((context) => runChange(context, id, options), EXISTING),
+    )
+  for (const option of toChangeFlags()) command.addOption(option)
+  command.option('--json', 'print a JSON object')
+  addHelp(command, {
+    details:
+      'A list replaces the one before. Running servers follow within a second, on other machines within five. The audit log gets the values before and after. A key that has ended or was rolled cannot be changed.',
+    usesDatabase: true,
+    exitCodes: EXIT_CODES,
+    examples: {
+      'keys change k3JbvwRd --subjects-per-day 500 --expires 90d': 'a lower limit, and an end',
+      'keys change k3JbvwRd --ip any --note "address list removed, see change 481"':
+        'usable from any address',
+    },
+  })
+}
+
+async function runChange(context: CommandContext, id: string, options: ChangeOptions): Promise<void> {
+  const changes = toChanges(options)
+  if (Object.keys(changes).length === 0)
+    throw new UserError('Give at least one option to change. See: tabbat help keys change')
+  const row = await changeKey(context, id, changes)
+  if (options.json) sayJson(context, toKeyView(row))
+  else say(`Key ${id} is changed. Its secret is the same.`)
+  const revealed = changes.reveal?.filter(isHiddenByDefault) ?? []
+  if (revealed.length > 0) warn(`this key gets fields that are hidden by default: ${revealed.join(', ')}.`)
+}
+
+function toChanges(options: ChangeOptions): KeyChanges {
+  const { name, scope: scopes, expires } = options
+  return {
+    ...(name !== undefined && { name }),
+    ...(scopes && { scopes }),
+    ...(expires !== undefined && {
+      expiresAt: expires === REMOVED ? undefined : steadyNow() + expires,
+    }),
+    ...readFlags(options),
+  }
+}
+
+/** The flags of `tabbat keys create`, one for each option of a key. */
+export const toFlags = (): Option[] =>
+  listOptions().map(([, { flag, help, choices, read }]) => {
+    const option = new Option(flag, help)
+    if (choices) option.choices(Object.keys(choices))
+    return read ? option.argParser(asOption(read)) : option
+  })
+
+/** The flags of `tabbat keys change`, with a word or a flag that removes each option. */
+export const toChangeFlags = (): Option[] => listOptions().flatMap(([, option]) => toChangeFlag(option))
+
+function toChangeFlag({ flag, change, choices, read }: AnyOption): Option[] {
+  const option = new Option(flag, change.help)
+  if ('off' in change) return [option, new Option(flag.replace('--', '--no-'), change.off)]
+  if (choices) option.choices([...Object.keys(choices), change.word])
+  return [read ? option.argParser(orWord(change.word, asOption(read))) : option]
+}
+
+/** The options that are given. */
+const readFlags = (given: Readonly<Record<string, unknown>>): Partial<OptionValues> =>
+  Object.fromEntries(
+    listOptions().flatMap(([, { property, flag, change, choices, none }]) => {
+      const value = given[new Option(flag).attributeName()]
+      if (value === undefined) return []
+      const isRemoved = value === REMOVED || (choices && 'word' in change && value === change.word)
+      return [[property, isRemoved ? none : value]]
+    }),
+  )

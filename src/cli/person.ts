@@ -10,7 +10,7 @@ import { toArchiveLimits } from '../people/archive-limits.ts'
 import { eraseAgain, toAgainEntries } from '../people/erase-again.ts'
 import { erasePerson, isAnything, listErased } from '../people/erase-person.ts'
 import type { Erased } from '../people/erase-rows.ts'
-import { ERASURES_FILE, toErasureFolder } from '../people/erasures-file.ts'
+import { ERASURES_FILE, readErasuresFiles, toErasureFolder } from '../people/erasures-file.ts'
 import { addMissing } from '../people/keep-erasures-file.ts'
 import { createPersonReport } from '../people/person-report.ts'
 import { listRemains } from '../people/remains.ts'
@@ -24,7 +24,6 @@ import { type CommandContext, EXISTING, withCommandContext } from './command-con
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { requireOutput, writeError } from './output-path.ts'
 import { readSecret, requireConfirmation } from './prompt.ts'
-import { readErasuresFiles } from './restore.ts'
 
 export function addPersonCommand(program: Command): void {
   const person = program
@@ -90,7 +89,7 @@ function addEraseAgainCommand(person: Command): void {
 }
 
 /** A longer file is another one, given by mistake. */
-const MOST_BYTES = 4096
+const MAX_BYTES = 4096
 
 /** The number of a person, from a file, standard input or a prompt, and never from the arguments. */
 export async function readNumber(kind: Kind, file: string | undefined): Promise<string> {
@@ -108,7 +107,7 @@ async function readShortFile(path: string): Promise<string> {
     throw new UserError(`The file with the number cannot be read (${error.code ?? 'unknown error'}).`)
   })
   try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(MOST_BYTES), 0, MOST_BYTES, 0)
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0)
     return buffer.toString('utf8', 0, bytesRead)
   } finally {
     await file.close()

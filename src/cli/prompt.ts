@@ -1,5 +1,7 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
+import { readPersonNumber } from '../contract/person.ts'
+import type { Kind } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
 
 /** Questions go to standard error: standard output holds results only. */
@@ -21,6 +23,14 @@ export function readSecret(question: string, { input, output } = terminal): Prom
   const discard = new Writable({ write: (_piece, _encoding, done) => done() })
   output.write(question)
   return readLine({ input, output: discard }).finally(() => output.write('\n'))
+}
+
+/** The number of a person, never from the arguments. */
+export async function readNumber(kind: Kind): Promise<string> {
+  const name = kind.toUpperCase()
+  const number = readPersonNumber(kind, (await readSecret(`${name} (not shown): `)).trim())
+  if (number !== undefined) return number
+  throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
 }
 
 export async function confirm(question: string, { input, output } = terminal): Promise<boolean> {

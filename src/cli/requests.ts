@@ -18,8 +18,8 @@ import { dim, say, strong, toTable } from '../server/terminal.ts'
 import { isDrawnByChance } from '../telemetry/log.ts'
 import { type ReadContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
+import { DATE_NOTE, readSince, readUntil } from './options.ts'
 import { readSecret } from './prompt.ts'
-import { DATE_NOTE, readSince, readUntil } from './time-option.ts'
 
 const SETTINGS = ['TABBAT_REQUESTS_KEEP', 'TABBAT_REQUESTS_MAX']
 const NOTE =

@@ -11,12 +11,11 @@ import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
 import { openStore } from '../context/store.ts'
 import { createTables } from '../context/tables.ts'
-import { UserError } from '../errors.ts'
 import { eraseAgainIn, toAgainEntries } from '../people/erase-again.ts'
 import {
   ERASURES_FILE,
   type ErasuresFile,
-  readErasuresFile,
+  readErasuresFiles,
   toErasureFolder,
 } from '../people/erasures-file.ts'
 import { say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
@@ -178,19 +177,4 @@ async function restore(config: Config, file: string, { force, files, access, isA
     progress.clear()
     await store.close()
   }
-}
-
-/** The files that are named, which must exist, or else the one of this node, if it exists. */
-export async function readErasuresFiles(
-  named: readonly string[] | undefined,
-  folder: string,
-): Promise<ErasuresFile[]> {
-  if (!named) return [await readErasuresFile(folder)].flatMap((file) => file ?? [])
-  const files: ErasuresFile[] = []
-  for (const path of named) {
-    const file = await readErasuresFile(path)
-    if (!file) throw new UserError(`There is no ${ERASURES_FILE} at ${path}. Nothing was changed.`)
-    files.push(file)
-  }
-  return files
 }

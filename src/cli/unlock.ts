@@ -1,13 +1,12 @@
 import { Argument, type Command } from 'commander'
 import { readReason } from '../contract/free-text.ts'
-import { readPersonNumber } from '../contract/person.ts'
 import { KINDS, type Kind } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson } from '../server/terminal.ts'
 import { unlockNumber } from '../verification/guess-limit.ts'
 import { EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
-import { readSecret } from './prompt.ts'
+import { readNumber } from './prompt.ts'
 
 type UnlockOptions = { reason: string; json?: true }
 
@@ -33,15 +32,12 @@ export function addUnlockCommand(program: Command): void {
 async function runUnlock(kind: Kind, { reason: text, json }: UnlockOptions): Promise<void> {
   const given = readReason(text)
   if ('problem' in given) throw new UserError(`The reason ${given.problem}.`)
-  const name = kind.toUpperCase()
-  const number = readPersonNumber(kind, (await readSecret(`${name} (not shown): `)).trim())
-  if (number === undefined)
-    throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
+  const number = await readNumber(kind)
   await withCommandContext(async (context) => {
     const failed = await unlockNumber(context, { kind, number, ...given })
     if (json) sayJson(context, { unlocked: failed > 0, failed_matches: failed })
     else if (failed === 0)
-      say(`This ${name} has no failed matches in the last 24 hours. Nothing was changed.`)
-    else say(`This ${name} can be verified again: failed matches forgotten: ${failed}.`)
+      say(`This ${kind.toUpperCase()} has no failed matches in the last 24 hours. Nothing was changed.`)
+    else say(`This ${kind.toUpperCase()} can be verified again: failed matches forgotten: ${failed}.`)
   }, EXISTING)
 }

@@ -18,7 +18,7 @@ import { createProgress } from './progress.ts'
 import { confirm, isInteractive, readSecret } from './prompt.ts'
 import { type CheckedFile, checkFile, toBatchFormat } from './verify-file/input-file.ts'
 import { openServer } from './verify-file/open-server.ts'
-import type { Counts } from './verify-file/result-files.ts'
+import type { Counts } from './verify-file/run.ts'
 import { findInterrupted, runFile } from './verify-file/run.ts'
 
 type Options = {

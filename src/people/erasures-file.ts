@@ -44,6 +44,21 @@ export type ErasuresFile = SignedFile
 export const readErasuresFile = (path: string): Promise<ErasuresFile | undefined> =>
   readSigned(path, ERASURES_FILE)
 
+/** The files that are named, which must exist, or else the one of this node, if it exists. */
+export async function readErasuresFiles(
+  named: readonly string[] | undefined,
+  folder: string,
+): Promise<ErasuresFile[]> {
+  if (!named) return [await readErasuresFile(folder)].flatMap((file) => file ?? [])
+  const files: ErasuresFile[] = []
+  for (const path of named) {
+    const file = await readErasuresFile(path)
+    if (!file) throw new UserError(`There is no ${ERASURES_FILE} at ${path}. Nothing was changed.`)
+    files.push(file)
+  }
+  return files
+}
+
 /** The bytes of `erasures.log` in a folder; 0 if there is none. */
 export const readSize = (folder: string): Promise<number> => readSignedSize(folder, ERASURES_FILE)
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readSince, readUntil } from '../../src/cli/time-option.ts'
+import { readSince, readUntil } from '../../src/cli/options.ts'
 
 describe('a date', () => {
   it('begins with its first moment and ends with its last one', () => {

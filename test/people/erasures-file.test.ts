@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkErasures } from '../../src/cli/doctor/restore-checks.ts'
+import { checkErasures } from '../../src/cli/doctor/data-checks.ts'
 import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { erasePerson } from '../../src/people/erase-person.ts'
 import { createFileStep } from '../../src/people/keep-erasures-file.ts'
