@@ -3,8 +3,7 @@ import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
 import { estimatePercentile } from '../statistics/counters.ts'
-import type { LatencyStep } from '../statistics/latency-queries.ts'
-import type { KeyCount } from '../statistics/statistics-table.ts'
+import type { KeyCount, LatencyStep } from '../statistics/statistics-table.ts'
 import {
   MAX_STEPS,
   type Period,

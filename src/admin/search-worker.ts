@@ -7,7 +7,7 @@ import { SEARCH_LIMITS, searchAudit } from '../audit/search.ts'
 import { searchTimelines } from '../audit/search-timelines.ts'
 import type { DatabaseOptions } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
-import { createRequestTable } from '../requests/request-table.ts'
+import { requestTable } from '../requests/request-table.ts'
 import {
   findRequestsOf,
   type RequestFilter,
@@ -33,7 +33,7 @@ const LIMIT_MS = 5000
 
 /** The searches that run in the thread. */
 const createSearches = (store: AuditStore, archiveDir: string | undefined) => {
-  const requestTable = createRequestTable(store.database)
+  const requests = requestTable.create(store.database)
   const archives = createArchiveReads(store, archiveDir)
   const withLog = async <T>(publicKey: KeyObject, work: (log: RequestLog) => Promise<T>) => {
     const log = await archives.open(publicKey, LIMIT_MS)
@@ -52,10 +52,10 @@ const createSearches = (store: AuditStore, archiveDir: string | undefined) => {
     timeline: ({ reference, publicKey }: Reference) =>
       withLog(publicKey, (log) => log.store.audit.byReference(reference)),
     requests: ({ filter, before }: { filter: RequestFilter; before: RequestPosition | undefined }) =>
-      searchRequests(requestTable, filter, before),
+      searchRequests(requests, filter, before),
     requestsOf: async ({ reference }: { reference: string }) => {
       const rows = await store.audit.byReference(reference)
-      return findRequestsOf(requestTable, reference, rows.flatMap(toTimes))
+      return findRequestsOf(requests, reference, rows.flatMap(toTimes))
     },
   }
 }

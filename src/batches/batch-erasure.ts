@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts'
+import type { Reader } from '../database/define-table.ts'
 import { endBatchRows } from '../ledger/batch-end.ts'
 import type { EndedQueued } from '../ledger/queue-erasure.ts'
 import { FEED_LOCK } from './batch-feed.ts'
@@ -7,7 +8,7 @@ import { FEED_LOCK } from './batch-feed.ts'
 const ABOUT = 'batch IN (SELECT id FROM batches) AND subject = $1'
 const WAITING = `${ABOUT} AND question IS NOT NULL`
 
-export async function countBatchRows(database: Database, subject: Uint8Array): Promise<number> {
+export async function countBatchRows(database: Reader, subject: Uint8Array): Promise<number> {
   const row = await database.prepare(`SELECT COUNT(*) AS found FROM batch_rows WHERE ${WAITING}`).get(subject)
   return Number(row?.found)
 }

@@ -17,22 +17,22 @@ import { metaTable } from '../database/meta-table.ts'
 import { nodeTable } from '../database/node-table.ts'
 import { storageTable } from '../database/storage-table.ts'
 import { createKeyTable } from '../keys/key-table.ts'
-import { createRateTable } from '../keys/rate-table.ts'
+import { rateTable } from '../keys/rate-table.ts'
 import { createEventTable } from '../ledger/event-table.ts'
 import { createGuessTable } from '../ledger/guess-table.ts'
 import { createIdempotencyTable } from '../ledger/idempotency-table.ts'
 import { createQueueTable } from '../ledger/queue-table.ts'
 import { removalTable } from '../ledger/removal-table.ts'
-import { createErasureTable } from '../people/erasure-table.ts'
-import { createPersonTable } from '../people/person-table.ts'
+import { erasureTable } from '../people/erasure-table.ts'
+import { personTable } from '../people/person-table.ts'
 import { createLookupTable } from '../registry/lookup-table.ts'
 import { createRegistryTable } from '../registry/registry-table.ts'
 import { createRotationTable } from '../registry/rotation-table.ts'
-import { createRequestTable } from '../requests/request-table.ts'
+import { requestTable } from '../requests/request-table.ts'
 import { sourceOrderTable } from '../sources/source-order-table.ts'
-import { createSourceTable } from '../sources/source-table.ts'
-import { createSourceCallTable } from '../statistics/source-call-table.ts'
-import { createStatisticsTable } from '../statistics/statistics-table.ts'
+import { sourceTable } from '../sources/source-table.ts'
+import { sourceCallTable } from '../statistics/source-call-table.ts'
+import { statisticsTable } from '../statistics/statistics-table.ts'
 import { reuseTable } from '../verification/reuse-table.ts'
 import { deliveryTable } from '../webhooks/delivery-table.ts'
 import { webhookTable } from '../webhooks/webhook-table.ts'
@@ -64,19 +64,11 @@ const TABLES = {
   archives: old(createArchiveTable, ['record', 'removeRows', 'removeBlocks', 'removeCheckpoints', 'finish']),
   idempotency: old(createIdempotencyTable, ['claim', 'release', 'deleteExpired']),
   lookups: old(createLookupTable, []),
-  erasure: old(createErasureTable, ['erase', 'eraseAgain', 'eraseKept', 'eraseLate']),
-  people: old(createPersonTable, []),
+  erasure: erasureTable,
+  people: personTable,
   rotation: old(createRotationTable, ['begin', 'replace', 'finish']),
-  sources: old(createSourceTable, [
-    'disable',
-    'enable',
-    'spend',
-    'refund',
-    'publish',
-    'retire',
-    'deleteExpired',
-  ]),
-  sourceCalls: old(createSourceCallTable, ['add', 'deleteExpired']),
+  sources: sourceTable,
+  sourceCalls: sourceCallTable,
   sourceOrders: sourceOrderTable,
   reuse: reuseTable,
   catalogue: catalogueTable,
@@ -87,18 +79,18 @@ const TABLES = {
   passkeys: passkeyTable,
   identities: identityTable,
   throttle: throttleTable,
-  statistics: old(createStatisticsTable, ['addLatencies', 'deleteExpired']),
+  statistics: statisticsTable,
   subjects: old(createSubjectTable, ['insertBlock']),
   storage: storageTable,
   consents: old((database: Database) => createSubjectTable(database, CONSENT_INDEX), ['insertBlock']),
   nodes: nodeTable,
-  rates: old(createRateTable, ['lease', 'giveBack', 'deleteExpired']),
+  rates: rateTable,
   events: old(createEventTable, ['append', 'change', 'markLogged']),
   webhooks: webhookTable,
   deliveries: deliveryTable,
   queue: old(createQueueTable, ['enqueue', 'claim', 'claimExpired', 'release', 'deleteExpired']),
   batches: old(createBatchTable, ['begin', 'addRows', 'breakOff', 'feed', 'deleteExpired']),
-  requests: old(createRequestTable, ['append', 'deleteExpired']),
+  requests: requestTable,
   removals: removalTable,
 }
 

@@ -1,7 +1,6 @@
 import { toCsvLine } from '../contract/csv.ts'
 import type { SourceTable } from '../sources/source-table.ts'
-import type { KeyMonth } from '../statistics/key-months.ts'
-import type { StatisticsTable } from '../statistics/statistics-table.ts'
+import type { KeyMonth, StatisticsTable } from '../statistics/statistics-table.ts'
 import { toKeyNames } from './key-names.ts'
 import { InvalidOption } from './key-options.ts'
 import type { KeyTable } from './key-table.ts'

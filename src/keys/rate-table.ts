@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 
 type LeaseRequest = {
@@ -21,15 +22,6 @@ export type RateLease = {
 
 export type UnusedLease = { readonly keyId: string; readonly endsAt: number; readonly tokens: number }
 
-/** Requests of each key in its current minute, over all nodes. */
-export type RateTable = {
-  /** Takes what is wanted, or what is left. All leases of a minute together never exceed the limit. */
-  readonly lease: (request: LeaseRequest, now: number) => Promise<RateLease>
-  /** Gives back what was not used, if its minute still runs. */
-  readonly giveBack: (unused: readonly UnusedLease[]) => Promise<void>
-  readonly deleteExpired: (now: number) => Promise<number>
-}
-
 export const WINDOW_MS = 60_000
 
 /**
@@ -38,31 +30,37 @@ export const WINDOW_MS = 60_000
  */
 const LATEST_END_MS = 2 * WINDOW_MS
 
-export function createRateTable(database: Database): RateTable {
-  const lease = database.prepare(toLease(database))
-  return {
-    lease: async ({ keyId, limit, wanted, owed }, now) => {
-      const row = await lease.get(keyId, now, limit, owed, wanted)
-      return {
-        tokens: Number(row?.granted),
-        left: limit - Number(row?.used),
-        endsInMs: Number(row?.ends_in_ms),
-        endsAt: Number(row?.ends_at),
-      }
-    },
-    giveBack: (unused) =>
-      database.transaction(async (tx) => {
-        const give = tx.prepare(
-          'UPDATE rate_windows SET used = used - $3 WHERE key_id = $1 AND ends_at = $2 AND used >= $3',
-        )
-        // In one order, so that nodes do not wait for each other in a circle.
-        const sorted = unused.toSorted((one, other) => (one.keyId < other.keyId ? -1 : 1))
-        for (const { keyId, endsAt, tokens } of sorted) await give.run(keyId, endsAt, tokens)
-      }),
-    deleteExpired: (now) =>
-      deleteSome(database, 'rate_windows', `ends_at <= ${toSharedNow(database, '$1')}`, now),
-  }
-}
+/** Requests of each key in its current minute, over all nodes. */
+export const rateTable = defineTable({
+  writes: (database) => {
+    const lease = database.prepare(toLease(database))
+    return {
+      /** Takes what is wanted, or what is left. All leases of a minute together never exceed the limit. */
+      lease: async ({ keyId, limit, wanted, owed }: LeaseRequest, now: number): Promise<RateLease> => {
+        const row = await lease.get(keyId, now, limit, owed, wanted)
+        return {
+          tokens: Number(row?.granted),
+          left: limit - Number(row?.used),
+          endsInMs: Number(row?.ends_in_ms),
+          endsAt: Number(row?.ends_at),
+        }
+      },
+      /** Gives back what was not used, if its minute still runs. */
+      giveBack: (unused: readonly UnusedLease[]) =>
+        database.transaction(async (tx) => {
+          const give = tx.prepare(
+            'UPDATE rate_windows SET used = used - $3 WHERE key_id = $1 AND ends_at = $2 AND used >= $3',
+          )
+          // In one order, so that nodes do not wait for each other in a circle.
+          const sorted = unused.toSorted((one, other) => (one.keyId < other.keyId ? -1 : 1))
+          for (const { keyId, endsAt, tokens } of sorted) await give.run(keyId, endsAt, tokens)
+        }),
+      deleteExpired: (now: number) =>
+        deleteSome(database, 'rate_windows', `ends_at <= ${toSharedNow(database, '$1')}`, now),
+    }
+  },
+})
+export type RateTable = TableOf<typeof rateTable>
 
 /** One statement, so concurrent leases of a key follow each other. */
 function toLease(database: Database): string {

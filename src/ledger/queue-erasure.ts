@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts'
+import type { Reader } from '../database/define-table.ts'
 import { lockCounts } from './queue-counts.ts'
 import { type QueueEnd, recordEnds } from './queue-ends.ts'
 import { packValues, toUnpack } from './queue-rows.ts'
@@ -15,7 +16,7 @@ export type EndedQueued = {
 const PENDING = 'due_at IS NOT NULL AND expires_at >= 0 AND subject = $1'
 const ANSWERED = 'due_at IS NULL AND expires_at >= 0 AND subject = $1 AND answer IS NOT NULL'
 
-export async function countQueued(database: Database, subject: Uint8Array): Promise<number> {
+export async function countQueued(database: Reader, subject: Uint8Array): Promise<number> {
   const count = async (where: string) => {
     const row = await database
       .prepare(`SELECT COUNT(*) AS found FROM queued_verifications WHERE ${where}`)

@@ -8,7 +8,7 @@ import { type EarlierErasure, type ErasedAgain, eraseAgainInTx } from './erase-r
 import { type ErasureTable, listUnnamed } from './erasure-table.ts'
 import { type ErasuresFile, parseErasures } from './erasures-file.ts'
 import { countMissing } from './keep-erasures-file.ts'
-import { createTombstoneTable, type Tombstone } from './tombstone-table.ts'
+import { createTombstoneReads, type Tombstone } from './tombstone-table.ts'
 import { findUnnamed } from './unnamed-answers.ts'
 
 /** Erases the people of these files again, inside the transaction of a restore. */
@@ -19,7 +19,7 @@ export async function eraseAgainIn(
 ): Promise<Restored> {
   const list: ErasureTable['listUnnamed'] = (operation, from) => listUnnamed(tx, operation, from)
   const erasures = await toEarlierErasures(list, keyring, parseAll(files, keyring))
-  const { missing } = await countMissing(createTombstoneTable(tx), keyring, files)
+  const { missing } = await countMissing(createTombstoneReads(tx), keyring, files)
   return { erasedAgain: await eraseAgainInTx(tx, erasures, steadyNow()), missing }
 }
 

@@ -1,5 +1,6 @@
 import { countBatchRows, eraseBatchRows, lockBatchRows } from '../batches/batch-erasure.ts'
 import type { Database } from '../database/database.ts'
+import type { Reader } from '../database/define-table.ts'
 import { toPersonLock } from '../ledger/guess-table.ts'
 import { NO_PAID_CALLS_LEFT } from '../ledger/paid-calls.ts'
 import { countQueued, type EndedQueued, eraseAnswered, eraseQueued } from '../ledger/queue-erasure.ts'
@@ -28,7 +29,7 @@ export type Erased = {
 }
 
 /** With the verifications that were still waiting, which end here. */
-export type ErasedRows = Erased & { readonly ended: readonly EndedQueued[] }
+type ErasedRows = Erased & { readonly ended: readonly EndedQueued[] }
 
 export type EarlierErasure = ErasureSubject & Pick<Tombstone, 'erasedAt'>
 
@@ -53,7 +54,7 @@ export async function eraseAgainInTx(
   return done
 }
 
-export async function countAll(database: Database, subject: ErasureSubject): Promise<Erased> {
+export async function countAll(database: Reader, subject: ErasureSubject): Promise<Erased> {
   const count = async (from: string, value: Uint8Array) =>
     Number((await database.prepare(`SELECT COUNT(*) AS found FROM ${from}`).get(value))?.found)
   return {

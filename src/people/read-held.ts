@@ -102,7 +102,7 @@ function toQueued(
   return {
     ...keys.ofKey(queued.keyId),
     ...{ mode: queued.mode, operation: queued.operation, request_reference: reference },
-    ...{ state: queued.state, batch: queued.batch },
+    ...{ state: queued.state, batch: queued.batch ?? null },
     accepted_at: toTime(queued.acceptedAt),
     kept_until: toTime(queued.expiresAt),
     fields: question
@@ -116,8 +116,7 @@ function toBatchRow(
   keys: KeyNames,
   row: Awaited<ReturnType<PersonTable['listBatchRows']>>[number],
 ): Held['batch_rows'][number] {
-  const { reference } = row
-  const label = row.label ?? undefined
+  const { reference, label } = row
   return {
     ...keys.ofKey(row.keyId),
     ...{ mode: row.mode, operation: row.operation, batch: row.batch, line: row.line },

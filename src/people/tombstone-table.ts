@@ -1,61 +1,50 @@
 import { steadyNow } from '../contract/time.ts'
-import type { Database, Row } from '../database/database.ts'
+import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
+import {
+  bytes,
+  defineColumns,
+  named,
+  number,
+  type Reader,
+  type RowOf,
+  text,
+} from '../database/define-table.ts'
 
 /** What stays of an erasure: keyed hashes of the number, as each table knows it. */
-export type Tombstone = {
-  readonly id: string
+const TOMBSTONE = defineColumns({
+  id: text(),
   /** `vnin`: a virtual NIN. */
-  readonly kind: string
-  readonly record: Uint8Array
-  readonly reusedResult: Uint8Array
+  kind: text(),
+  record: bytes(),
+  reusedResult: named('reused', bytes()),
   /** As in the audit log. */
-  readonly subject: Uint8Array
+  subject: bytes(),
   /** By the clock that all nodes share. */
-  readonly erasedAt: number
-}
-
-export type TombstoneTable = {
-  /** The next ones from a time on, in the order of time and id. */
-  readonly listTombstones: (from: TombstonePosition, most: number) => Promise<Tombstone[]>
-  readonly findTombstones: (subject: Uint8Array) => Promise<Tombstone[]>
-}
+  erasedAt: number(),
+})
+export type Tombstone = RowOf<typeof TOMBSTONE>
 
 /** After this row. */
 export type TombstonePosition = Pick<Tombstone, 'erasedAt' | 'id'>
 
-const COLUMNS = 'id, kind, record, reused, subject, erased_at'
-
 /** Longer than any verification takes. */
 export const IN_FLIGHT_MS = 60_000
 
-export function createTombstoneTable(database: Database): TombstoneTable {
+export function createTombstoneReads(database: Reader) {
+  const list = database.prepare(
+    `SELECT ${TOMBSTONE.names} FROM erasures WHERE (erased_at, id) > ($1, $2) ORDER BY erased_at, id LIMIT $3`,
+  )
+  const find = database.prepare(
+    `SELECT ${TOMBSTONE.names} FROM erasures WHERE subject = $1 ORDER BY erased_at`,
+  )
   return {
-    listTombstones: async ({ erasedAt, id }, most) => {
-      const rows = await database
-        .prepare(
-          `SELECT ${COLUMNS} FROM erasures WHERE (erased_at, id) > ($1, $2) ORDER BY erased_at, id LIMIT $3`,
-        )
-        .all(erasedAt, id, most)
-      return rows.map(toTombstone)
-    },
-    findTombstones: async (subject) => {
-      const rows = await database
-        .prepare(`SELECT ${COLUMNS} FROM erasures WHERE subject = $1 ORDER BY erased_at`)
-        .all(subject)
-      return rows.map(toTombstone)
-    },
+    /** The next ones from a time on, in the order of time and id. */
+    listTombstones: async ({ erasedAt, id }: TombstonePosition, most: number) =>
+      (await list.all(erasedAt, id, most)).map(TOMBSTONE.decode),
+    findTombstones: async (subject: Uint8Array) => (await find.all(subject)).map(TOMBSTONE.decode),
   }
 }
-
-const toTombstone = (row: Row): Tombstone => ({
-  id: String(row.id),
-  kind: String(row.kind),
-  record: row.record as Uint8Array,
-  reusedResult: row.reused as Uint8Array,
-  subject: row.subject as Uint8Array,
-  erasedAt: Number(row.erased_at),
-})
 
 /** Returns the time of the erasure. */
 export async function insertTombstone(
@@ -64,7 +53,7 @@ export async function insertTombstone(
 ): Promise<number> {
   const row = await tx
     .prepare(
-      `INSERT INTO erasures (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, ${toSharedNow(tx, 'CAST($6 AS BIGINT)')})
+      `INSERT INTO erasures (${TOMBSTONE.names}) VALUES ($1, $2, $3, $4, $5, ${toSharedNow(tx, 'CAST($6 AS BIGINT)')})
        RETURNING erased_at`,
     )
     .get(id, kind, record, reusedResult, subject, steadyNow())
@@ -73,10 +62,11 @@ export async function insertTombstone(
 
 /** Of an erasure that took place before, perhaps in another copy of the database. False if it is known here. */
 export async function insertEarlierTombstone(tx: Database, tombstone: Tombstone): Promise<boolean> {
-  const { id, kind, record, reusedResult, subject, erasedAt } = tombstone
   const inserted = await tx
-    .prepare(`INSERT INTO erasures (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING`)
-    .run(id, kind, record, reusedResult, subject, erasedAt)
+    .prepare(
+      `INSERT INTO erasures (${TOMBSTONE.names}) VALUES (${TOMBSTONE.places}) ON CONFLICT (id) DO NOTHING`,
+    )
+    .run(...TOMBSTONE.encode(tombstone))
   return inserted > 0
 }
 

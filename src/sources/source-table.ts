@@ -1,36 +1,16 @@
 import type { Database } from '../database/database.ts'
+import {
+  defineColumns,
+  defineTable,
+  number,
+  type RowOf,
+  type TableOf,
+  text,
+} from '../database/define-table.ts'
 import { countPaidCall, type PaidCall, type Payer, refundPaidCall } from '../ledger/paid-calls.ts'
-import { addKeySpend, refundKeySpend, type SpendKey } from './key-spend.ts'
 
-/** State of the sources that all nodes share. */
-export type SourceTable = {
-  /** Names of the disabled sources. */
-  readonly listDisabled: () => Promise<string[]>
-  /** False when it was disabled already. */
-  readonly disable: (name: string, at: number) => Promise<boolean>
-  readonly enable: (name: string) => Promise<boolean>
-  /**
-   * Counts a call and its price, unless the day's spend would exceed the cap or the payer has used up its paid calls: then
-   * nothing is counted. Exact under concurrency.
-   */
-  readonly spend: (request: SpendRequest) => Promise<Admission>
-  /** Uncounts a call that was not billed. Never below zero, and each id once, however often it is sent. */
-  readonly refund: (refund: Refund) => Promise<void>
-  readonly listSpend: (day: number) => Promise<Spent[]>
-  /** Paid calls of each key, in all months from one to another. */
-  readonly listKeySpend: (from: string, to: string) => Promise<KeySpent[]>
-  /** Stores how this node sees its sources, for the console and the command line. */
-  readonly publish: (states: readonly PublishedState[]) => Promise<void>
-  readonly listStates: (since: number) => Promise<PublishedState[]>
-  /** Deletes the states of a node that stops. */
-  readonly retire: (node: string) => Promise<void>
-  readonly deleteExpired: (before: {
-    states: number
-    spendDay: number
-    refundDay: number
-    month: string
-  }) => Promise<void>
-}
+/** The key that a paid call is made for, and the month in Lagos time, such as 2026-11. */
+type SpendKey = { readonly id: string; readonly month: string }
 
 type SpendRequest = {
   readonly name: string
@@ -50,80 +30,86 @@ export type Refund = Omit<SpendRequest, 'capKobo' | 'paidCall'> & {
   readonly payer?: Payer | undefined
 }
 
-export type Spent = { readonly name: string; readonly calls: number; readonly kobo: number }
+const SPENT = defineColumns({ name: text(), calls: number(), kobo: number() })
+export type Spent = RowOf<typeof SPENT>
 
-type KeySpent = {
-  readonly month: string
-  readonly key_id: string
-  readonly calls: number
-  readonly kobo: number
-}
+const KEY_SPENT = defineColumns({ month: text(), key_id: text(), calls: number(), kobo: number() })
 
-export type PublishedState = {
-  readonly node: string
-  readonly name: string
-  readonly operation: string
+const STATE = defineColumns({
+  node: text(),
+  name: text(),
+  operation: text(),
   /** JSON. */
-  readonly state: string
-  readonly at: number
-}
+  state: text(),
+  at: number(),
+})
+export type PublishedState = RowOf<typeof STATE>
 
-export function createSourceTable(database: Database): SourceTable {
-  const disabled = database.prepare('SELECT name FROM source_switches ORDER BY name')
-  const spent = database.prepare('SELECT name, calls, kobo FROM source_spend WHERE day = $1 ORDER BY name')
-  const keySpent = database.prepare(
-    `SELECT month, key_id, SUM(calls) AS calls, SUM(kobo) AS kobo FROM key_spend
-     WHERE month >= $1 AND month <= $2 GROUP BY month, key_id HAVING SUM(calls) > 0`,
-  )
-  const states = database.prepare(
-    'SELECT node, name, operation, state, at FROM source_states WHERE at >= $1 ORDER BY name, operation, node',
-  )
-  return {
-    listDisabled: async () => (await disabled.all()).map(({ name }) => String(name)),
-    disable: async (name, at) =>
+/** State of the sources that all nodes share. */
+export const sourceTable = defineTable({
+  reads: (database) => {
+    const disabled = database.prepare('SELECT name FROM source_switches ORDER BY name')
+    const spent = database.prepare(`SELECT ${SPENT.names} FROM source_spend WHERE day = $1 ORDER BY name`)
+    const keySpent = database.prepare(
+      `SELECT month, key_id, SUM(calls) AS calls, SUM(kobo) AS kobo FROM key_spend
+       WHERE month >= $1 AND month <= $2 GROUP BY month, key_id HAVING SUM(calls) > 0`,
+    )
+    const states = database.prepare(
+      `SELECT ${STATE.names} FROM source_states WHERE at >= $1 ORDER BY name, operation, node`,
+    )
+    return {
+      /** Names of the disabled sources. */
+      listDisabled: async () => (await disabled.all()).map(({ name }) => String(name)),
+      listSpend: async (day: number) => (await spent.all(day)).map(SPENT.decode),
+      /** Paid calls of each key, in all months from one to another. */
+      listKeySpend: async (from: string, to: string) => (await keySpent.all(from, to)).map(KEY_SPENT.decode),
+      listStates: async (since: number) => (await states.all(since)).map(STATE.decode),
+    }
+  },
+  writes: (database) => ({
+    /** False when it was disabled already. */
+    disable: async (name: string, at: number) =>
       (await database
         .prepare(
           'INSERT INTO source_switches (name, disabled_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
         )
         .run(name, at)) > 0,
-    enable: async (name) =>
+    enable: async (name: string) =>
       (await database.prepare('DELETE FROM source_switches WHERE name = $1').run(name)) > 0,
-    spend: (request) => database.transaction((tx) => spendInTx(tx, request)),
-    refund: (refund) => database.transaction((tx) => refundInTx(tx, refund)),
-    listSpend: async (day) =>
-      (await spent.all(day)).map(({ name, calls, kobo }) => ({
-        name: String(name),
-        calls: Number(calls),
-        kobo: Number(kobo),
-      })),
-    listKeySpend: async (from, to) =>
-      (await keySpent.all(from, to)).map(({ month, key_id, calls, kobo }) => ({
-        ...{ month: String(month), key_id: String(key_id), calls: Number(calls), kobo: Number(kobo) },
-      })),
-    publish: (list) =>
+    /**
+     * Counts a call and its price, unless the day's spend would exceed the cap or the payer has used up its paid calls: then
+     * nothing is counted. Exact under concurrency.
+     */
+    spend: (request: SpendRequest) => database.transaction((tx) => spend(tx, request)),
+    /** Uncounts a call that was not billed. Never below zero, and each id once, however often it is sent. */
+    refund: (refunded: Refund) => database.transaction((tx) => refund(tx, refunded)),
+    /** Stores how this node sees its sources, for the console and the command line. */
+    publish: (list: readonly PublishedState[]) =>
       database.transaction(async (tx) => {
-        const save = tx.prepare(
-          `INSERT INTO source_states (node, name, operation, state, at) VALUES ($1, $2, $3, $4, $5)
-           ON CONFLICT (node, name, operation) DO UPDATE SET state = excluded.state, at = excluded.at`,
-        )
-        for (const { node, name, operation, state, at } of list)
-          await save.run(node, name, operation, state, at)
+        await tx
+          .prepare(
+            `INSERT INTO source_states (${STATE.names}) VALUES (${STATE.places})
+             ON CONFLICT (node, name, operation) DO UPDATE SET state = excluded.state, at = excluded.at`,
+          )
+          .runAll(list.map(STATE.encode))
       }),
-    listStates: async (since) => (await states.all(since)).map(toState),
-    retire: async (node) => {
-      await database.prepare('DELETE FROM source_states WHERE node = $1').run(node)
+    /** Deletes the states of a node that stops. */
+    retire: async (node: string) =>
+      void (await database.prepare('DELETE FROM source_states WHERE node = $1').run(node)),
+    deleteExpired: async (before: OldestKept) => {
+      await database.prepare('DELETE FROM source_states WHERE at < $1').run(before.states)
+      await database.prepare('DELETE FROM source_spend WHERE day < $1').run(before.spendDay)
+      await database.prepare('DELETE FROM source_refunds WHERE day < $1').run(before.refundDay)
+      await database.prepare('DELETE FROM key_spend WHERE month < $1').run(before.month)
     },
-    deleteExpired: async ({ states: statesBefore, spendDay, refundDay, month }) => {
-      await database.prepare('DELETE FROM source_states WHERE at < $1').run(statesBefore)
-      await database.prepare('DELETE FROM source_spend WHERE day < $1').run(spendDay)
-      await database.prepare('DELETE FROM source_refunds WHERE day < $1').run(refundDay)
-      await database.prepare('DELETE FROM key_spend WHERE month < $1').run(month)
-    },
-  }
-}
+  }),
+})
+export type SourceTable = TableOf<typeof sourceTable>
+
+type OldestKept = { states: number; spendDay: number; refundDay: number; month: string }
 
 /** The row that all calls of a source share is changed last, because it stays locked until the commit. */
-async function spendInTx(tx: Database, request: SpendRequest): Promise<Admission> {
+async function spend(tx: Database, request: SpendRequest): Promise<Admission> {
   const { paidCall, key } = request
   if (paidCall && !(await countPaidCall(tx, paidCall))) return 'paid_calls'
   if (key) await addKeySpend(tx, key, request)
@@ -152,7 +138,7 @@ async function spendMoney(tx: Database, { name, day, kobo, capKobo }: SpendReque
 }
 
 /** The id and the change are one commit, so a refund can be sent again when its confirmation is lost. */
-async function refundInTx(tx: Database, { id, name, day, kobo, payer, key }: Refund): Promise<void> {
+async function refund(tx: Database, { id, name, day, kobo, payer, key }: Refund): Promise<void> {
   const isNew = await tx
     .prepare('INSERT INTO source_refunds (id, day) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING')
     .run(id, day)
@@ -167,10 +153,29 @@ async function refundInTx(tx: Database, { id, name, day, kobo, payer, key }: Ref
     .run(name, day, kobo)
 }
 
-const toState = (row: Readonly<Record<string, unknown>>): PublishedState => ({
-  node: String(row.node),
-  name: String(row.name),
-  operation: String(row.operation),
-  state: String(row.state),
-  at: Number(row.at),
-})
+async function addKeySpend(
+  tx: Database,
+  { id, month }: SpendKey,
+  { name, kobo }: Pick<Spent, 'name' | 'kobo'>,
+): Promise<void> {
+  await tx
+    .prepare(
+      `INSERT INTO key_spend (month, key_id, name, calls, kobo) VALUES ($1, $2, $3, 1, $4)
+       ON CONFLICT (month, key_id, name) DO UPDATE SET
+         calls = key_spend.calls + 1, kobo = key_spend.kobo + excluded.kobo`,
+    )
+    .run(month, id, name, kobo)
+}
+
+async function refundKeySpend(
+  tx: Database,
+  { id, month }: SpendKey,
+  { name, kobo }: Pick<Spent, 'name' | 'kobo'>,
+): Promise<void> {
+  await tx
+    .prepare(
+      `UPDATE key_spend SET calls = calls - 1, kobo = kobo - $4
+       WHERE month = $1 AND key_id = $2 AND name = $3 AND calls > 0 AND kobo >= $4`,
+    )
+    .run(month, id, name, kobo)
+}

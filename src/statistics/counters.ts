@@ -1,6 +1,6 @@
 import { SPANS, toSpanName } from '../ledger/tally.ts'
-import type { LatencyCount, LatencyQueries } from './latency-queries.ts'
 import type { CallResult, SourceCallCount, SourceCallTable } from './source-call-table.ts'
+import type { LatencyCount, StatisticsTable } from './statistics-table.ts'
 
 /** Durations of verifications, counted in memory and written every two seconds: a crash loses a few seconds of them. */
 export type Latencies = {
@@ -10,7 +10,7 @@ export type Latencies = {
   readonly close: () => Promise<void>
 }
 
-export function createLatencies(table: Pick<LatencyQueries, 'addLatencies'>, node: string): Latencies {
+export function createLatencies(table: Pick<StatisticsTable, 'addLatencies'>, node: string): Latencies {
   /** By mode, then by class. */
   let gathered = new Map<string, number[]>()
 

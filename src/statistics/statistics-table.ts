@@ -1,46 +1,108 @@
-import type { Database, Row } from '../database/database.ts'
+import type { Value } from '../database/database.ts'
+import {
+  type Column,
+  defineColumns,
+  defineTable,
+  named,
+  number,
+  type Reader,
+  type RowOf,
+  type TableOf,
+  text,
+} from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 import { SPANS, type Span, toSpanName } from '../ledger/tally.ts'
-import { createKeyMonthQueries, type KeyMonthQueries } from './key-months.ts'
-import { createLatencyQueries, type LatencyQueries } from './latency-queries.ts'
-import { type StatisticsPeriod as Period, toPeriodValues, toWithin } from './statistics-period.ts'
 
-export type OutcomeCount = { readonly at: string; readonly outcome: string; readonly count: number }
-type NamedCount = { readonly name: string; readonly count: number }
-/** `failed`: verifications without an answer. */
-export type KeyCount = NamedCount & { readonly failed: number }
-export type KeyStep = { readonly key: string; readonly at: string; readonly count: number }
-type LastError = {
-  readonly at: string
-  readonly operation: string
-  readonly outcome: string
-  readonly key_id: string
-  readonly reference: string
-  readonly count: number
+/** All spans of one length from a name until another, both included, of one mode or of all modes (null). */
+type Period = {
+  readonly span: Span
+  readonly from: string
+  readonly until?: string
+  readonly mode: string | null
 }
 
-export type StatisticsTable = LatencyQueries &
-  KeyMonthQueries & {
-    readonly outcomes: (period: Period) => Promise<OutcomeCount[]>
-    readonly byKey: (period: Period, most: number) => Promise<KeyCount[]>
-    /** Verifications of these keys in each span; at most MAX_KEY_STEPS keys. */
-    readonly keySteps: (period: Period, keys: readonly string[]) => Promise<KeyStep[]>
-    readonly bySource: (period: Period) => Promise<NamedCount[]>
-    /** Equal failures of one key in one span are one row, with their count. */
-    readonly lastErrors: (period: Period, most: number) => Promise<LastError[]>
-    /** Verifications of each key since a day, and the hour of the last. */
-    readonly usageByKey: (
-      sinceDay: string,
-    ) => Promise<{ key_id: string; verifications: number; last_hour: string }[]>
-    /** Deletes some of the spans before these; see delete-some.ts. */
-    readonly deleteExpired: (firstKept: Readonly<Record<Span, string>>) => Promise<number>
-  }
+const OUTCOME = defineColumns({ at: text(), outcome: text(), count: number() })
+export type OutcomeCount = RowOf<typeof OUTCOME>
+
+const NAMED = defineColumns({ name: text(), count: number() })
+
+/** `failed`: verifications without an answer. */
+const KEY_COUNT = defineColumns({ name: text(), count: number(), failed: number() })
+export type KeyCount = RowOf<typeof KEY_COUNT>
+
+const KEY_STEP = defineColumns({ key: named('key_id', text()), at: text(), count: number() })
+export type KeyStep = RowOf<typeof KEY_STEP>
+
+const LAST_ERROR = defineColumns({
+  at: named('last_at', text()),
+  operation: text(),
+  outcome: text(),
+  key_id: text(),
+  reference: named('last_reference', text()),
+  count: number(),
+})
+
+const lastHour: Column<string> = { ...text(), decode: (stored) => toSpanName('hour', String(stored)) }
+const USAGE = defineColumns({ key_id: text(), verifications: number(), last_hour: lastHour })
+
+const KEY_MONTH = defineColumns({
+  month: text(),
+  key_id: text(),
+  mode: text(),
+  outcome: text(),
+  count: number(),
+})
+export type KeyMonth = RowOf<typeof KEY_MONTH>
+
+const LATENCY = defineColumns({
+  span: text<Span>(),
+  at: text(),
+  node: text(),
+  mode: text(),
+  class: number(),
+  count: number(),
+})
+export type LatencyCount = RowOf<typeof LATENCY>
+
+/** The histogram of one span. */
+const LATENCY_STEP = defineColumns({ at: text(), class: number(), count: number() })
+export type LatencyStep = RowOf<typeof LATENCY_STEP>
+
+const LATENCY_CLASS = defineColumns({ class: number(), count: number() })
 
 const FAILED = `CASE WHEN outcome IN ('verified', 'not_verified') THEN 0 ELSE count END`
 export const MAX_KEY_STEPS = 5
 const KEYS = Array.from({ length: MAX_KEY_STEPS }, (_key, index) => `$${index + 5}`).join(', ')
 
-export function createStatisticsTable(database: Database): StatisticsTable {
+/** Counts of verifications and histograms of response times, by span. */
+export const statisticsTable = defineTable({
+  reads: (database) => ({ ...createStatisticsReads(database), ...createLatencyReads(database) }),
+  writes: (database) => ({
+    addLatencies: (counts: readonly LatencyCount[]) =>
+      database.transaction(async (tx) => {
+        await tx
+          .prepare(
+            `INSERT INTO latencies (${LATENCY.names}) VALUES (${LATENCY.places})
+             ON CONFLICT (span, at, node, mode, class) DO UPDATE SET count = latencies.count + excluded.count`,
+          )
+          .runAll(counts.map(LATENCY.encode))
+      }),
+    /** Deletes some of the spans before these; see delete-some.ts. */
+    deleteExpired: async (firstKept: Readonly<Record<Span, string>>) => {
+      let most = 0
+      for (const table of ['statistics', 'latencies'])
+        for (const span of SPANS)
+          most = Math.max(
+            most,
+            await deleteSome(database, table, 'span = $1 AND at < $2', span, firstKept[span]),
+          )
+      return most
+    },
+  }),
+})
+export type StatisticsTable = TableOf<typeof statisticsTable>
+
+function createStatisticsReads(database: Reader) {
   const within = toWithin(database)
   const select = (what: string, rest: string) =>
     database.prepare(`SELECT ${what} FROM statistics WHERE ${within} ${rest}`)
@@ -55,65 +117,60 @@ export function createStatisticsTable(database: Database): StatisticsTable {
   )
   const bySource = select('source AS name, SUM(count) AS count', 'GROUP BY source ORDER BY 2 DESC, 1')
   const lastErrors = select(
-    'last_at, operation, outcome, key_id, last_reference, count',
+    LAST_ERROR.names,
     `AND outcome NOT IN ('verified', 'not_verified') ORDER BY last_at DESC LIMIT $5`,
   )
   const usage = database.prepare(
-    `SELECT key_id, SUM(count) AS count, MAX(last_at) AS last FROM statistics
+    `SELECT key_id, SUM(count) AS verifications, MAX(last_at) AS last_hour FROM statistics
      WHERE span = 'day' AND at >= $1 GROUP BY key_id`,
   )
+  const months = database.prepare(
+    `SELECT substr(at, 1, 7) AS month, key_id, mode, outcome, SUM(count) AS count FROM statistics
+     WHERE span = 'day' AND at >= $1 AND at <= $2 GROUP BY 1, 2, 3, 4`,
+  )
   return {
-    ...createLatencyQueries(database),
-    ...createKeyMonthQueries(database),
-    outcomes: async (period) =>
-      (await outcomes.all(...toPeriodValues(period))).map(({ at, outcome, count }) => ({
-        at: String(at),
-        outcome: String(outcome),
-        count: Number(count),
-      })),
-    byKey: async (period, most) =>
-      (await byKey.all(...toPeriodValues(period), most)).map((row) => ({
-        ...toNamed(row),
-        failed: Number(row.failed),
-      })),
-    keySteps: async (period, keys) => {
+    outcomes: async (period: Period) => (await outcomes.all(...toPeriodValues(period))).map(OUTCOME.decode),
+    byKey: async (period: Period, most: number) =>
+      (await byKey.all(...toPeriodValues(period), most)).map(KEY_COUNT.decode),
+    /** Verifications of these keys in each span; at most MAX_KEY_STEPS keys. */
+    keySteps: async (period: Period, keys: readonly string[]) => {
       const names = Array.from({ length: MAX_KEY_STEPS }, (_key, index) => keys[index] ?? null)
-      const rows = await keySteps.all(...toPeriodValues(period), ...names)
-      return rows.map(({ key_id, at, count }) => ({
-        key: String(key_id),
-        at: String(at),
-        count: Number(count),
-      }))
+      return (await keySteps.all(...toPeriodValues(period), ...names)).map(KEY_STEP.decode)
     },
-    bySource: async (period) => (await bySource.all(...toPeriodValues(period))).map(toNamed),
-    lastErrors: async (period, most) =>
-      (await lastErrors.all(...toPeriodValues(period), most)).map(toLastError),
-    usageByKey: async (sinceDay) =>
-      (await usage.all(sinceDay)).map(({ key_id, count, last }) => ({
-        key_id: String(key_id),
-        verifications: Number(count),
-        last_hour: toSpanName('hour', String(last)),
-      })),
-    deleteExpired: async (firstKept) => {
-      let most = 0
-      for (const table of ['statistics', 'latencies'])
-        for (const span of SPANS)
-          most = Math.max(
-            most,
-            await deleteSome(database, table, 'span = $1 AND at < $2', span, firstKept[span]),
-          )
-      return most
-    },
+    bySource: async (period: Period) => (await bySource.all(...toPeriodValues(period))).map(NAMED.decode),
+    /** Equal failures of one key in one span are one row, with their count. */
+    lastErrors: async (period: Period, most: number) =>
+      (await lastErrors.all(...toPeriodValues(period), most)).map(LAST_ERROR.decode),
+    /** Verifications of each key since a day, and the hour of the last. */
+    usageByKey: async (sinceDay: string) => (await usage.all(sinceDay)).map(USAGE.decode),
+    /** Verifications of each key in each month (2026-11) from one to another, by outcome. */
+    monthsByKey: async (from: string, to: string) =>
+      (await months.all(`${from}-01`, `${to}-31`)).map(KEY_MONTH.decode),
   }
 }
 
-const toNamed = ({ name, count }: Row): NamedCount => ({ name: String(name), count: Number(count) })
+function createLatencyReads(database: Reader) {
+  const within = toWithin(database)
+  const latencies = database.prepare(
+    `SELECT class, SUM(count) AS count FROM latencies WHERE ${within} GROUP BY class ORDER BY class`,
+  )
+  const steps = database.prepare(
+    `SELECT at, class, SUM(count) AS count FROM latencies WHERE ${within} GROUP BY at, class ORDER BY at, class`,
+  )
+  return {
+    latencies: async (period: Period) =>
+      (await latencies.all(...toPeriodValues(period))).map(LATENCY_CLASS.decode),
+    latencySteps: async (period: Period) =>
+      (await steps.all(...toPeriodValues(period))).map(LATENCY_STEP.decode),
+  }
+}
 
-const toLastError = (row: Row): LastError => ({
-  at: String(row.last_at),
-  operation: String(row.operation),
-  outcome: String(row.outcome),
-  key_id: String(row.key_id),
-  reference: String(row.last_reference),
-  count: Number(row.count),
-})
+/** Later than the name of any span. */
+const NO_END = '9999'
+const WITHIN = 'span = $1 AND at >= $2 AND at <= $3 AND ($4 IS NULL OR mode = $4)'
+
+/** The condition for the values of `toPeriodValues`. PostgreSQL needs the type of a parameter that may be NULL. */
+const toWithin = ({ dialect }: Reader) =>
+  dialect === 'postgres' ? WITHIN.replaceAll('$4', '$4::text') : WITHIN
+
+const toPeriodValues = ({ span, from, until = NO_END, mode }: Period): Value[] => [span, from, until, mode]
