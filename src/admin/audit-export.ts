@@ -1,16 +1,27 @@
+import { createWriteStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { WholeLog } from '../audit/archive/whole-log.ts'
 import { toAuditFilter, toShownFilter } from '../audit/audit-filter.ts'
 import { auditBy } from '../audit/audit-log.ts'
+import { CHECKPOINT_FILE } from '../audit/checkpoint-folder.ts'
 import { exportRows } from '../audit/export.ts'
 import type { ExtractFormat } from '../audit/extract/extract-format.ts'
 import { writeExtract } from '../audit/extract/write-extract.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
+import { AdminError } from '../contract/error.ts'
 import type { Actor } from '../contract/role.ts'
 import { Type } from '../contract/schema.ts'
+import { UserError } from '../errors.ts'
+import { readBodyPieces } from '../http/body.ts'
+import type { Exchange } from '../http/exchange.ts'
 import { readKeyNames } from '../keys/key-names.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { ExtractQuery } from './audit.ts'
+import { ChainCheck } from './chain-check.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from './route.ts'
 import { createPace } from './stream-limit.ts'
 
@@ -73,8 +84,11 @@ async function exportExtract(deps: AdminDeps, actor: Actor, input: ExtractQuery,
   const pieces = withLog(deps, (log) =>
     writeExtract(
       {
-        ...{ store: log.store, archived: log.archived, missingArchives: log.missing.length },
-        ...{ signer, signNow: () => audit.checkpoint() },
+        store: log.store,
+        archived: log.archived,
+        missingArchives: log.missing.length,
+        signer,
+        signNow: () => audit.checkpoint(),
       },
       { view, format, filter, shownFilter, keyNames },
     ),
@@ -104,4 +118,88 @@ function toFile(pieces: AsyncIterable<string>, title: string, format: ExtractFor
   return new WithHeaders(pace(pieces), ['content-disposition', `attachment; filename="${name}"`])
 }
 
-export const AUDIT_EXPORT_ROUTES: readonly AdminRoute[] = [exportLog, exportNdjson, exportCsv]
+const readCheck = defineRoute({
+  name: 'read_chain_check',
+  tag,
+  method: 'GET',
+  path: '/admin/audit/check',
+  summary: 'Progress of the running verification of the log, or the result of the last one.',
+  role: 'viewer',
+  isBackground: true,
+  output: ChainCheck,
+  run: async ({ checks }) => checks.read(),
+})
+
+const startCheck = defineRoute({
+  name: 'start_chain_check',
+  tag,
+  method: 'POST',
+  path: '/admin/audit/check',
+  summary: 'Verify the whole log against its checkpoints. One run at a time.',
+  role: 'operator',
+  output: ChainCheck,
+  run: async ({ checks }, { actor }) => checks.start(actor),
+})
+
+const startUploadedCheck = defineRoute({
+  name: 'start_chain_check_with_file',
+  tag,
+  method: 'POST',
+  path: '/admin/audit/check/file',
+  summary:
+    'Verify the whole log against an uploaded checkpoints.log (application/x-ndjson, at most 80 MB, not compressed) that was kept elsewhere.',
+  role: 'operator',
+  isUpload: true,
+  output: ChainCheck,
+  run: async ({ checks }, { actor, exchange }) => {
+    const path = await receiveCheckpoints(exchange)
+    try {
+      return checks.start(actor, path)
+    } catch (error) {
+      await rm(dirname(path), { recursive: true, force: true })
+      throw error
+    }
+  },
+})
+
+/** The whole log: its verification and its exports. */
+export const AUDIT_LOG_ROUTES: readonly AdminRoute[] = [
+  readCheck,
+  startCheck,
+  startUploadedCheck,
+  exportLog,
+  exportNdjson,
+  exportCsv,
+]
+
+/** A checkpoints.log is rotated at 64 MB. */
+const MAX_BYTES = 80 * 1024 * 1024
+
+/** Writes an uploaded checkpoints.log to a folder of its own, and returns its path. */
+async function receiveCheckpoints(exchange: Exchange): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tabbat-checkpoints-'))
+  const path = join(folder, CHECKPOINT_FILE)
+  try {
+    await pipeline(checkPieces(readBodyPieces(exchange)), createWriteStream(path, { mode: 0o600 }))
+    return path
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function* checkPieces(pieces: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  let received = 0
+  for await (const piece of pieces) {
+    // A compressed file may unpack to any size.
+    if (received === 0 && piece[0] === 0x1f)
+      throw new UserError('The file is compressed. Unpack it with gunzip, then upload it.')
+    received += piece.length
+    if (received > MAX_BYTES)
+      throw new AdminError('body_too_large', { message: TOO_LARGE, headers: ['connection', 'close'] })
+    yield piece
+  }
+}
+
+const TOO_LARGE =
+  'The file is larger than 80 MB. Run on the command line: tabbat audit verify --checkpoints FILE'

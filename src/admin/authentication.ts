@@ -7,9 +7,10 @@ import { createPasskeyActions, type PasskeyActions } from '../accounts/passkeys.
 import {
   createPasswordActions,
   createPasswordCheck,
+  createPasswords,
   type PasswordActions,
-} from '../accounts/password-actions.ts'
-import { createPasswords, refuseWeakPassword } from '../accounts/passwords.ts'
+  refuseWeakPassword,
+} from '../accounts/passwords.ts'
 import {
   createSecondFactorCheck,
   createSecondFactors,

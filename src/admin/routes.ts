@@ -1,7 +1,6 @@
 import { ACCOUNT_ROUTES } from './accounts.ts'
 import { AUDIT_ROUTES } from './audit.ts'
-import { AUDIT_CHECK_ROUTES } from './audit-check.ts'
-import { AUDIT_EXPORT_ROUTES } from './audit-export.ts'
+import { AUDIT_LOG_ROUTES } from './audit-export.ts'
 import { BATCH_ROUTES } from './batches.ts'
 import { CATALOGUE_ROUTES } from './catalogue.ts'
 import { KEY_USAGE_ROUTES } from './key-usage.ts'
@@ -33,8 +32,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...WEBHOOK_ROUTES,
   ...AUDIT_ROUTES,
   ...REQUEST_ROUTES,
-  ...AUDIT_CHECK_ROUTES,
-  ...AUDIT_EXPORT_ROUTES,
+  ...AUDIT_LOG_ROUTES,
   ...CATALOGUE_ROUTES,
   ...SOURCE_ROUTES,
   ...RECORD_ROUTES,

@@ -1,7 +1,12 @@
 import { inspectInvitation } from '../accounts/invitations.ts'
-import { endSession, endSessions, listOpenSessions, toBrowserName } from '../accounts/session-list.ts'
 import type { SessionTokens } from '../accounts/sessions.ts'
-import { toSessionId } from '../accounts/sessions.ts'
+import {
+  endSession,
+  endSessions,
+  listOpenSessions,
+  toBrowserName,
+  toSessionId,
+} from '../accounts/sessions.ts'
 import { AdminError } from '../contract/error.ts'
 import { SIGN_IN_METHODS } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'

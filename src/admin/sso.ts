@@ -1,6 +1,6 @@
 import { hash, type KeyObject } from 'node:crypto'
 import type { Configuration, CustomFetch } from 'openid-client'
-import { type ClaimRules, type Claims, findSsoAccount, toSignInTime } from '../accounts/sso-account.ts'
+import { type ClaimRules, type Claims, findSsoAccount, toSignInTime } from '../accounts/accounts.ts'
 import type { Config } from '../context/config.ts'
 import { AdminError } from '../contract/error.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'

@@ -10,7 +10,7 @@ import {
 } from '../accounts/accounts.ts'
 import { listOpenInvitations, voidInvitation } from '../accounts/invitations.ts'
 import { resetSecondFactors } from '../accounts/second-factors.ts'
-import { endSessions, listOpenSessions } from '../accounts/session-list.ts'
+import { endSessions, listOpenSessions } from '../accounts/sessions.ts'
 import type { Config } from '../context/config.ts'
 import type { Store } from '../context/store.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'

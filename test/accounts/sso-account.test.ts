@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toName, toRole, toSignInTime } from '../../src/accounts/sso-account.ts'
+import { toName, toRole, toSignInTime } from '../../src/accounts/accounts.ts'
 
 const ISSUER = { iss: 'https://login.example.com', sub: 'a-subject' }
 const RULES = {
