@@ -18,7 +18,7 @@ import { createRateLimit } from '../keys/rate-limit.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type AccountDeps, withAudit } from './accounts.ts'
 import type { AdminTokenRow, AdminTokenTable } from './admin-token-table.ts'
-import { toTooManyTries } from './throttle.ts'
+import { tooManyTriesError, UNKNOWN_TOKENS_PER_MINUTE } from './throttle.ts'
 
 /** What a change of tokens needs. The console and the command line use the same functions. */
 export type AdminTokenDeps = Pick<AccountDeps, 'audit' | 'by'> & {
@@ -72,7 +72,7 @@ export async function createAdminToken(
 
 export async function revokeAdminToken(deps: AdminTokenDeps, id: string): Promise<void> {
   const row = await deps.store.adminTokens.find(id)
-  if (!row) throw toUnknownToken(id)
+  if (!row) throw unknownTokenError(id)
   const revokedBefore = new UserError(`Token ${id} was revoked before.`)
   if (row.revokedAt !== undefined) throw revokedBefore
   const isDone = await withAudit(deps, { phase: 'token_revoked', detail: toTokenName(id) }, () =>
@@ -88,7 +88,7 @@ const toGrant = ({ id, name, role, expiresAt, allowedIps }: AdminTokenRow) =>
   `${toTokenName(id)}; name: ${name}; role: ${role}; expires: ${new Date(expiresAt).toISOString()}; addresses: ${allowedIps?.join(' ') ?? 'any'}`
 
 /** The id is repeated only if it looks like an id: it may be a whole token, pasted by mistake. */
-const toUnknownToken = (id: string) =>
+const unknownTokenError = (id: string) =>
   new UserError(
     `There is no token ${/^[0-9A-Za-z]{8}$/.test(id) ? id : 'with this id'}. See: tabbat tokens list`,
   )
@@ -145,8 +145,6 @@ type Deps = {
 /** The token as an actor. Throws `token_refused`, `address_refused` or `too_many_tries`. */
 export type CheckAdminToken = (text: string, address: string) => Promise<Actor>
 
-/** Tokens from an address in a minute that were not right before, in this process. */
-const UNKNOWN_PER_MINUTE = 30
 const MAX_KNOWN = 1000
 /** The last use is stored at most this often. */
 const TOUCH_EVERY_MS = MINUTE_MS
@@ -155,7 +153,7 @@ const TOUCH_EVERY_MS = MINUTE_MS
 export function createCheckAdminToken({ table, pepper, audit, log, now }: Deps): CheckAdminToken {
   // A token that was right before is not counted: wrong ones from the same address must not stop it.
   const known = createBoundedMap<string, true>(MAX_KNOWN)
-  const unknown = createRateLimit(UNKNOWN_PER_MINUTE, now)
+  const unknown = createRateLimit(UNKNOWN_TOKENS_PER_MINUTE, now)
   const refusals = createRateLimit(1, now)
 
   /** At most one row a minute for a token and a reason. */
@@ -172,7 +170,7 @@ export function createCheckAdminToken({ table, pepper, audit, log, now }: Deps):
   const requireFew = (name: string, address: string) => {
     if (known.get(name)) return
     const { allowed, resetS } = unknown.take(address)
-    if (!allowed) throw toTooManyTries(resetS * 1000)
+    if (!allowed) throw tooManyTriesError(resetS * 1000)
   }
   /** The row of a token that is right and has not ended. */
   const findRow = async (text: string, address: string): Promise<AdminTokenRow> => {

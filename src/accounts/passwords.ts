@@ -9,7 +9,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { AccountRow, AccountTable } from './account-table.ts'
 import { withAudit } from './accounts.ts'
 import { isConfirmed, toSessionId } from './sessions.ts'
-import { type Throttle, type ThrottleKey, toConfirmThrottleKeys, toTooManyTries } from './throttle.ts'
+import { type Throttle, type ThrottleKey, toConfirmThrottleKeys, tooManyTriesError } from './throttle.ts'
 
 /** Hashes and compares passwords: argon2id with a secret that is not in the database. */
 export type Passwords = {
@@ -130,7 +130,7 @@ export function createSemaphore(atOnce: number, waiting: number): <T>(work: () =
       running += 1
       return
     }
-    if (queue.length >= waiting) throw toTooManyTries(1000)
+    if (queue.length >= waiting) throw tooManyTriesError(1000)
     // `leave` passes its slot on without changing the count.
     await new Promise<void>((start) => queue.push(start))
   }

@@ -12,7 +12,7 @@ type FailureCounter = {
   readonly account: string | undefined
   /** Failures without a wait. */
   readonly free: number
-  readonly longestWaitMs: number
+  readonly maxWaitMs: number
 }
 
 /** When the attempt was counted, or how long the next one must wait. */
@@ -121,8 +121,8 @@ async function write(tx: Database, counter: FailureCounter, failures: number, no
 }
 
 /** The wait is 1, 2, 4 … seconds, up to the maximum of the counter. */
-const toWait = ({ free, longestWaitMs }: FailureCounter, failures: number) =>
-  failures < free ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (failures - free), longestWaitMs)
+const toWait = ({ free, maxWaitMs }: FailureCounter, failures: number) =>
+  failures < free ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (failures - free), maxWaitMs)
 
 /** A wait that a later attempt has started stays: else a right sign-in would end the wait of guesses at other accounts. */
 async function takeOff(tx: Database, counters: readonly FailureCounter[], at: number): Promise<void> {

@@ -12,7 +12,7 @@ export type ThrottleKey = {
   readonly name?: string
   /** Failures without a wait. */
   readonly free: number
-  readonly longestWaitMs: number
+  readonly maxWaitMs: number
   /** Only who has the password, or a session, gets this far: the count lasts a day, whatever else is counted. */
   readonly isKept?: boolean
 }
@@ -36,23 +36,23 @@ export type Throttle = {
   readonly reset: (name: string) => Promise<void>
 }
 
-export const toTooManyTries = (waitMs: number) =>
+export const tooManyTriesError = (waitMs: number) =>
   new AdminError('too_many_tries', { headers: ['retry-after', String(Math.ceil(waitMs / 1000))] })
 
 /** Counts failures in the database, under keyed hashes of names and addresses. */
 export function createThrottle(table: ThrottleTable, secret: () => KeyObject, now = steadyNow): Throttle {
   const toHash = (text: string) => toTextMac(secret(), `sign-in ${text}`)
-  const toCounter = ({ key, name, free, longestWaitMs, isKept = false }: ThrottleKey) => ({
+  const toCounter = ({ key, name, free, maxWaitMs, isKept = false }: ThrottleKey) => ({
     id: `${isKept ? KEPT : ''}${toHash(key)}`,
     account: name === undefined ? undefined : toHash(`account ${name}`),
     free,
-    longestWaitMs,
+    maxWaitMs,
   })
   return {
     begin: async (throttleKeys) => {
       const counters = throttleKeys.map(toCounter)
       const { waitMs, at } = await table.begin(counters, now())
-      if (waitMs > 0) throw toTooManyTries(waitMs)
+      if (waitMs > 0) throw tooManyTriesError(waitMs)
       return {
         fail: () => table.fail(counters, now()),
         succeed: () => table.succeed(counters, at),
@@ -65,12 +65,26 @@ export function createThrottle(table: ThrottleTable, secret: () => KeyObject, no
 
 const FIVE_MINUTES_MS = 300_000
 
-/**
- * The counters of a sign-in attempt. Name with address (strict), address alone (one password tried on many names; a right
- * sign-in takes only itself off), and name alone (guesses from many addresses; loose, short waits). A browser that has signed
- * in with this name before has its own counter, so wrong passwords from elsewhere never lock its owner out. `device` is the id
- * of such a browser.
- */
+/** The policy: what is counted, how many failures are free, and the longest wait. Each wait is twice the one before. */
+export const GUESS_LIMITS = {
+  /** A name from one address. */
+  pair: { free: 5, maxWaitMs: FIVE_MINUTES_MS },
+  /** One password tried on many names. A right sign-in takes only itself off. */
+  address: { free: 30, maxWaitMs: FIVE_MINUTES_MS },
+  /** A name guessed from many addresses: short waits, because its owner waits too. */
+  name: { free: 50, maxWaitMs: 30_000 },
+  /** A browser that has signed in with this name before: wrong passwords from elsewhere never lock its owner out. */
+  device: { free: 5, maxWaitMs: FIVE_MINUTES_MS },
+  /** The code after a right password. An attacker who has the password gets about a hundred guesses a day, for a million codes. */
+  code: { free: 5, maxWaitMs: 3 * FIVE_MINUTES_MS, isKept: true },
+  /** A signed-in account that enters its password again. */
+  confirm: { free: 5, maxWaitMs: FIVE_MINUTES_MS, isKept: true },
+} as const satisfies Readonly<Record<string, Omit<ThrottleKey, 'key' | 'name'>>>
+
+/** Tokens of the admin API from an address in a minute that were not right before, in this process. */
+export const UNKNOWN_TOKENS_PER_MINUTE = 30
+
+/** The counters of a sign-in attempt. `device` is the id of a browser that has signed in with this name before. */
 export const toSignInThrottleKeys = (
   name: string,
   address: string,
@@ -78,20 +92,18 @@ export const toSignInThrottleKeys = (
 ): readonly ThrottleKey[] =>
   device === undefined
     ? [
-        { key: `pair ${name} ${address}`, name, free: 5, longestWaitMs: FIVE_MINUTES_MS },
-        { key: `address ${toNetwork(address)}`, free: 30, longestWaitMs: FIVE_MINUTES_MS },
-        { key: `name ${name}`, name, free: 50, longestWaitMs: 30_000 },
+        { key: `pair ${name} ${address}`, name, ...GUESS_LIMITS.pair },
+        { key: `address ${toNetwork(address)}`, ...GUESS_LIMITS.address },
+        { key: `name ${name}`, name, ...GUESS_LIMITS.name },
       ]
-    : [{ key: `device ${name} ${device}`, name, free: 5, longestWaitMs: FIVE_MINUTES_MS }]
+    : [{ key: `device ${name} ${device}`, name, ...GUESS_LIMITS.device }]
 
-/** For the code after a right password. An attacker who has the password gets about a hundred guesses a day, for a million codes. */
 export const toCodeThrottleKeys = (name: string): readonly ThrottleKey[] => [
-  { key: `code ${name}`, name, free: 5, longestWaitMs: 3 * FIVE_MINUTES_MS, isKept: true },
+  { key: `code ${name}`, name, ...GUESS_LIMITS.code },
 ]
 
-/** For a signed-in account that enters its password again. */
 export const toConfirmThrottleKeys = (name: string): readonly ThrottleKey[] => [
-  { key: `confirm ${name}`, name, free: 5, longestWaitMs: FIVE_MINUTES_MS, isKept: true },
+  { key: `confirm ${name}`, name, ...GUESS_LIMITS.confirm },
 ]
 
 /** One host has a whole /64 of IPv6 addresses. */

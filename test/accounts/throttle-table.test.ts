@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { createThrottle, type ThrottleKey } from '../../src/accounts/throttle.ts'
+import { createThrottle, GUESS_LIMITS, type ThrottleKey } from '../../src/accounts/throttle.ts'
 import type { Store } from '../../src/context/store.ts'
 import { describeEngines, ENGINES, type Place } from '../engines.ts'
 
@@ -9,7 +9,7 @@ const toKey = (key: string, name?: string): ThrottleKey => ({
   key,
   ...(name !== undefined && { name }),
   free: -20,
-  longestWaitMs: 300_000,
+  maxWaitMs: 300_000,
 })
 const SECRET = createSecretKey(Buffer.alloc(32, 7))
 
@@ -45,6 +45,26 @@ describeEngines(ENGINES, (engine) => {
     const results = await Promise.allSettled(attempts)
     expect(results.filter(({ status }) => status === 'fulfilled').length).toBe(1)
   })
+
+  it.each(Object.entries(GUESS_LIMITS))(
+    'the waits of the limit %s double up to its longest',
+    async (key, limit) => {
+      const { free, maxWaitMs } = limit
+      const waits: number[] = []
+      for (let failures = 1; failures <= free + 11; failures += 1) {
+        await throttleOf(stores[failures % 2]).begin([{ key, ...limit }])
+        const row = await (stores[0] as Store).database
+          .prepare('SELECT wait_until - at AS wait FROM sign_in_failures')
+          .get()
+        waits.push(Number(row?.wait))
+        await age(maxWaitMs)
+      }
+      const expected = waits.map((_, index) =>
+        index + 1 < free ? 0 : Math.min(1000 * 2 ** (index + 1 - free), maxWaitMs),
+      )
+      expect(waits).toEqual(expected)
+    },
+  )
 
   it('the counts survive a restart', async () => {
     await throttleOf().begin([toKey('a')])

@@ -11,7 +11,7 @@ import { AdminError } from '../../src/contract/error.ts'
 import { SQLITE } from '../engines.ts'
 
 const SECRET = createSecretKey(Buffer.alloc(32, 7))
-const KEY: ThrottleKey = { key: 'a', free: 5, longestWaitMs: 300_000 }
+const KEY: ThrottleKey = { key: 'a', free: 5, maxWaitMs: 300_000 }
 
 /** A clock that the test moves. PostgreSQL has its own: see test/accounts/throttle-table.test.ts. */
 let at = 0
