@@ -183,11 +183,11 @@ export async function endSession(deps: AccountDeps, account: string, id: string)
   const { accounts } = deps.store
   const rows = await accounts.listSessions(account, toLimits(steadyNow()))
   const found = rows.find((row) => toId(row) === id)
-  if (!found) throw toUnknown(id)
+  if (!found) throw unknownSessionError(id)
   const isDone = await withAudit(deps, { phase: 'sessions_ended', detail: `${account}, ${id}` }, () =>
     accounts.end(found.id),
   )
-  if (!isDone) throw toUnknown(id)
+  if (!isDone) throw unknownSessionError(id)
 }
 
 /** Ends all sessions of an account but one. Resolves to their number. */
@@ -213,7 +213,7 @@ const toOpenSession = (row: SessionRow, isOwn: boolean): OpenSession => ({
 })
 
 /** The message repeats the id only if it is a valid one. */
-const toUnknown = (id: string) =>
+const unknownSessionError = (id: string) =>
   new UserError(
     `There is no open session ${/^[0-9a-f]{12}$/.test(id) ? id : 'with this id'}. It has ended already.`,
   )

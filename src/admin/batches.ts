@@ -35,7 +35,7 @@ const ResultsRequest = Type.Object(
 )
 
 const tag = 'Batches'
-const MOST_LISTED = 50
+const MAX_LISTED = 50
 
 const list = defineRoute({
   name: 'list_batches',
@@ -46,7 +46,7 @@ const list = defineRoute({
   role: 'viewer',
   output: BatchList,
   run: async ({ context: { batches, config } }) => ({
-    batches: (await batches.list(Number.MAX_SAFE_INTEGER, MOST_LISTED)).map((batch) => ({
+    batches: (await batches.list(Number.MAX_SAFE_INTEGER, MAX_LISTED)).map((batch) => ({
       ...batches.toView(batch),
       key_id: batch.keyId,
     })),

@@ -272,7 +272,7 @@ async function changeCatalogue(
 ): Promise<CatalogueOutcome> {
   const { outcome, id, changes, doubts } = await work(toCatalogueDeps(deps, actor)).catch(
     (error: unknown) => {
-      throw error instanceof Implausible ? toRefusal(error) : error
+      throw error instanceof Implausible ? implausibleError(error) : error
     },
   )
   await deps.context.catalogue.refresh()
@@ -285,7 +285,7 @@ async function changeCatalogue(
 }
 
 /** Like the message of the command line, without its `--force`. */
-const toRefusal = (error: Implausible) =>
+const implausibleError = (error: Implausible) =>
   new AdminError('refused', {
     message:
       error instanceof AwaitsReview

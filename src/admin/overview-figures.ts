@@ -96,8 +96,8 @@ export const OverviewInput = Type.Object(
   strict,
 )
 
-const MOST_KEYS = 10
-const MOST_ERRORS = 10
+const MAX_KEYS = 10
+const MAX_ERRORS = 10
 
 /** The overview. Every figure comes from the statistics tables, whose size does not grow with the audit log. */
 export async function toOverview(context: Context, query: OverviewQuery): Promise<Overview> {
@@ -110,11 +110,11 @@ export async function toOverview(context: Context, query: OverviewQuery): Promis
   const totals = addUp(steps)
   // SQLite is synchronous: other requests run between two queries.
   await nextTurn()
-  const keys = await nameKeys(context, await statistics.byKey(stretch, MOST_KEYS))
+  const keys = await nameKeys(context, await statistics.byKey(stretch, MAX_KEYS))
   await nextTurn()
   const bySource = await statistics.bySource(stretch)
   await nextTurn()
-  const errors = await statistics.lastErrors(stretch, MOST_ERRORS)
+  const errors = await statistics.lastErrors(stretch, MAX_ERRORS)
   await nextTurn()
   const latencies = await statistics.latencySteps(stretch)
   await nextTurn()
@@ -250,7 +250,7 @@ const FRESH_MS = 1000
 /** Figures are kept this many times as long as they took to compute, so that computing takes at most 5 % of the time. */
 const KEPT_TIMES = 20
 /** A range of one's own makes an entry of its own. */
-const MOST_ENTRIES = 50
+const MAX_ENTRIES = 50
 
 export function createOverviewCache<T>(compute: (query: OverviewQuery) => Promise<T>): OverviewCache<T> {
   const entries = new Map<string, { until: number; readonly value: Promise<T> }>()
@@ -264,7 +264,7 @@ export function createOverviewCache<T>(compute: (query: OverviewQuery) => Promis
       entries.delete(name)
       entries.set(name, entry)
       const [oldest] = entries.keys()
-      if (entries.size > MOST_ENTRIES && oldest !== undefined) entries.delete(oldest)
+      if (entries.size > MAX_ENTRIES && oldest !== undefined) entries.delete(oldest)
       entry.value.then(
         () => {
           entry.until = now + Math.max(FRESH_MS, KEPT_TIMES * (performance.now() - now))

@@ -140,14 +140,14 @@ const unlock = defineRoute({
   run: async (deps, { input: { kind, number: text, reason }, actor }) => {
     const checkedReason = requireReason(reason)
     const number = readPersonNumber(kind, text.trim())
-    if (number === undefined) throw toInvalid()
+    if (number === undefined) throw invalidNumberError()
     const { store, keyring } = deps.context
     const unlocking = { store, keyring: keyring(), audit: auditBy(deps, actor) }
     return { failed_matches: await unlockNumber(unlocking, { kind, number, reason: checkedReason }) }
   },
 })
 
-const toInvalid = () =>
+const invalidNumberError = () =>
   new AppError('validation_failed', { errors: { number: ['number must be 11 digits, or a virtual NIN'] } })
 
 export const RECORD_ROUTES: readonly AdminRoute[] = [count, lookUp, reveal, unlock]

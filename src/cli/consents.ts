@@ -20,7 +20,7 @@ type Options = {
 }
 
 /** Rows of one consent. */
-const MOST_ROWS = 20_000
+const MAX_ROWS = 20_000
 
 export function addConsentsCommand(program: Command): void {
   const command = program
@@ -97,9 +97,9 @@ async function showConsent(
   json: true | undefined,
 ): Promise<void> {
   const { store } = context
-  const rows = await store.audit.byConsent(reference, MOST_ROWS + 1)
+  const rows = await store.audit.byConsent(reference, MAX_ROWS + 1)
   const { nameOf } = await openKeyNames(store.keys)
-  const requests = foldRequests(rows.slice(0, MOST_ROWS), nameOf).filter(
+  const requests = foldRequests(rows.slice(0, MAX_ROWS), nameOf).filter(
     (request) =>
       (from === undefined || request.started_at >= from) &&
       (to === undefined || request.started_at <= to) &&
@@ -123,5 +123,5 @@ async function showConsent(
         ]),
       ]),
     )
-  if (rows.length > MOST_ROWS) warn(`the consent has more rows: ${MOST_ROWS} of them are shown.`)
+  if (rows.length > MAX_ROWS) warn(`the consent has more rows: ${MAX_ROWS} of them are shown.`)
 }

@@ -278,7 +278,7 @@ const runDelete = (id: string, { yes, json }: { yes?: true; json?: true }) =>
   }, EXISTING)
 
 const SHOWN = 20
-const MOST_SHOWN = 1000
+const MAX_SHOWN = 1000
 
 type ListOptions = { limit?: number; before?: string; json?: true }
 
@@ -287,7 +287,7 @@ function addDeliveriesCommand(webhooks: Command): void {
     .command('deliveries')
     .description('the events of an endpoint, the newest first, with status, duration and number of attempts')
     .argument('<id>', ENDPOINT_ID)
-    .option('--limit <number>', `how many, at most ${MOST_SHOWN} (default: ${SHOWN})`, readCount)
+    .option('--limit <number>', `how many, at most ${MAX_SHOWN} (default: ${SHOWN})`, readCount)
     .option('--before <event>', 'only events older than this one, for the next page')
     .option('--json', 'print a JSON array, with every attempt')
     .action((id: string, options: ListOptions) =>
@@ -306,7 +306,7 @@ function addDeliveriesCommand(webhooks: Command): void {
 
 async function listDeliveries({ store }: ReadContext, id: string, options: ListOptions): Promise<void> {
   await findEndpoint({ store }, id)
-  const most = Math.min(options.limit ?? SHOWN, MOST_SHOWN)
+  const most = Math.min(options.limit ?? SHOWN, MAX_SHOWN)
   const rows = await store.deliveries.list({ endpointId: id, most, before: options.before })
   const views = rows.map(toDeliveryView)
   if (options.json) return say(JSON.stringify(views))

@@ -10,11 +10,11 @@ export class InvalidOption extends Error {}
 /** The text may be the number of a person, so it must not be repeated in a message. */
 export class PersonNumber extends InvalidOption {}
 
-const LONGEST_MS = 100 * 365 * DAY_MS
+const MAX_MS = 100 * 365 * DAY_MS
 
 export function readKeyDuration(text: string): number {
   const durationMs = readDuration(text.trim())
-  if (durationMs !== undefined && durationMs <= LONGEST_MS) return durationMs
+  if (durationMs !== undefined && durationMs <= MAX_MS) return durationMs
   throw new InvalidOption('Give a number and a unit, such as 30m, 12h, 90d or 1y.')
 }
 

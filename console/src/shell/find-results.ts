@@ -15,7 +15,7 @@ const API_KEY = /\btbt_(?:live|test)_([0-9A-Za-z]{8})/
 const REQUEST_ID = /^(?:req_[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/i
 /** A NIN, BVN or phone, with or without spaces. */
 const NUMBER = /^\+?[\d\s().-]{10,}$/
-const MOST_RESULTS = 8
+const MAX_RESULTS = 8
 
 /** Results for a text, best first. It is compared in the browser only. */
 export function findResults(typed: string, { pages, keys }: Searchable): SearchResult[] {
@@ -53,5 +53,5 @@ export function findResults(typed: string, { pages, keys }: Searchable): SearchR
       note: 'request',
       href: `${toHash('requests')}?${new URLSearchParams({ request_id: text })}`,
     })
-  return results.slice(0, MOST_RESULTS)
+  return results.slice(0, MAX_RESULTS)
 }

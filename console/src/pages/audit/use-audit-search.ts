@@ -16,7 +16,7 @@ const PATHS: Readonly<Record<AuditView, string>> = {
 }
 
 /** A search reads a limited number of rows. If it found too little, it is continued so often without being asked. */
-const MOST_CONTINUED = 10
+const MAX_CONTINUED = 10
 const ENOUGH = 50
 
 const countOf = (page: AuditPage) => ('rows' in page ? page.rows : page.verifications).length
@@ -28,7 +28,7 @@ async function* readPages(
 ): AsyncIterable<AuditPage> {
   let before = after
   let count = 0
-  for (let turns = 0; turns < MOST_CONTINUED; turns += 1) {
+  for (let turns = 0; turns < MAX_CONTINUED; turns += 1) {
     const page = await ask(before)
     yield page
     count += countOf(page)

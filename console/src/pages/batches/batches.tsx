@@ -154,7 +154,7 @@ const TYPES: Readonly<Record<string, string>> = {
   jsonl: 'application/x-ndjson',
   json: 'application/json',
 }
-const MOST_SHOWN = 20
+const MAX_SHOWN = 20
 
 function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { onDone: () => void }) {
   const { api } = useAppContext()
@@ -219,13 +219,13 @@ function Refusals({ rows, refusals }: Accepted) {
     <div class="note warn" role="status">
       <p>Some rows were refused. The others are being verified.</p>
       <ul>
-        {refusals.slice(0, MOST_SHOWN).map(({ line, field, message }) => (
+        {refusals.slice(0, MAX_SHOWN).map(({ line, field, message }) => (
           <li key={`${line} ${field}`}>
             Line {line}: {message}
           </li>
         ))}
       </ul>
-      {refusals.length > MOST_SHOWN && <p>The results name the others.</p>}
+      {refusals.length > MAX_SHOWN && <p>The results name the others.</p>}
     </div>
   )
 }

@@ -295,7 +295,7 @@ type RequestEvents = {
 type Message = { readonly rows: readonly RequestView[]; readonly is_cut: boolean }
 
 /** So many rows stay on the page. */
-const MOST_ROWS = 500
+const MAX_ROWS = 500
 const NONE: RequestEvents = { state: 'connecting', rows: [], isCut: false }
 
 /** New requests that match a query, while `isOn`. */
@@ -312,7 +312,7 @@ function useRequestEvents(query: string, isOn: boolean): RequestEvents {
       const { rows, is_cut: isCut } = JSON.parse(data) as Message
       setEvents((old) => ({
         state: 'live',
-        rows: [...rows.toReversed(), ...old.rows].slice(0, MOST_ROWS),
+        rows: [...rows.toReversed(), ...old.rows].slice(0, MAX_ROWS),
         isCut,
       }))
     })

@@ -82,10 +82,10 @@ const toNotFull = (bytes: number | null, disk: StorageView['disk']) =>
 const SOON_DAYS = 30
 const DAY_MS = 86_400_000
 /** Later dates cannot be shown, and mean nothing. */
-const MOST_DAYS = 36_500
+const MAX_DAYS = 36_500
 
 function Full({ days }: { readonly days: number }) {
-  if (days > MOST_DAYS) return <span>Not at this rate</span>
+  if (days > MAX_DAYS) return <span>Not at this rate</span>
   const date = toDay(new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10))
   const text = `in ${toCount(days)} days, on ${date}, at this rate`
   return days < SOON_DAYS ? <Pill tone="bad">{text}</Pill> : <span>{text}</span>
