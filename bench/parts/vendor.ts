@@ -33,7 +33,7 @@ export type VendorResults = {
   readonly counts: readonly { readonly name: string; readonly each: number }[]
 }
 
-export const DISTANCES_MS = [0.5, 5]
+const DISTANCES_MS = [0.5, 5]
 export const CALLERS = [1, 16, 64, 128]
 export const SLOW_VENDOR_MS = 200
 export const SLOW_CALLERS = [32, 256]

@@ -1,7 +1,7 @@
 import type { CatalogueFiles } from '../contract/bundles.ts'
 import { UserError } from '../errors.ts'
-import { withDeadline } from '../sources/deadline.ts'
 import { type Source, SourceError } from '../sources/source.ts'
+import { withDeadline } from '../telemetry/running-clock.ts'
 import { refuseUnclean } from './clean.ts'
 import { mergeFiles, parseFiles } from './content.ts'
 import { CatalogueFileError } from './file.ts'

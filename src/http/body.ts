@@ -13,7 +13,7 @@ export const readJsonBody = (exchange: Exchange, limit = BODY_LIMIT_BYTES): Prom
   withJsonBody(exchange, (body) => body, limit)
 
 /** The same, used as soon as the last byte has arrived: one promise for all steps, and none in between. */
-export function withJsonBody<T>(
+function withJsonBody<T>(
   exchange: Exchange,
   use: (body: unknown) => T | Promise<T>,
   limit = BODY_LIMIT_BYTES,

@@ -1,5 +1,4 @@
-import { ranMs } from '../telemetry/running-clock.ts'
-import { orWhenAborted } from './deadline.ts'
+import { orWhenAborted, ranMs } from '../telemetry/running-clock.ts'
 import type { Permit, SkipReason } from './guard/call-guard.ts'
 import {
   createSearchProgress,

@@ -1,18 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import type { Dispatcher } from 'undici'
+import type { Socket } from 'node:net'
+import type { buildConnector, Dispatcher } from 'undici'
 import { isLoopback } from '../settings/setting.ts'
-import { withDeadline } from './deadline.ts'
-import type { Progress } from './http-agent.ts'
-import { isPrivateAddress, PrivateAddress } from './public-address.ts'
-import { readRetryAfterMs } from './retry-after.ts'
-import {
-  type Call,
-  type HttpReply,
-  type HttpRequest,
-  type Send,
-  SourceError,
-  type SourceFailure,
-} from './source.ts'
+import { afterRunning, withDeadline } from '../telemetry/running-clock.ts'
+import { isPrivateAddress, lookupPublic, PrivateAddress } from './public-address.ts'
+import { exchangeError, type Progress, readRetryAfterMs } from './reply.ts'
+import { type Call, type HttpReply, type HttpRequest, type Send, SourceError } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 export type Http = { readonly send: Send; readonly close: () => Promise<void> }
@@ -69,7 +62,7 @@ export function openHttp(options: HttpOptions): Http {
       const bytes = await readBody(source, reply)
       return toReply(source, reply, bytes)
     } catch (error) {
-      throw sourceError(source, error, progress, signal.aborted)
+      throw exchangeError(source, error, progress, signal.aborted)
     }
   }
   const send: Send = (request, call) =>
@@ -120,7 +113,7 @@ export function openPost(options: PostOptions): { readonly post: Post; readonly 
       await drop(reply.body, maxReplyBytes)
       return { status: reply.statusCode, retryAfterMs: readRetryAfterMs(reply, maxRetryAfterMs) }
     } catch (error) {
-      throw sourceError('webhook', error, progress, signal.aborted)
+      throw exchangeError('webhook', error, progress, signal.aborted)
     }
   }
   const post: Post = (request) =>
@@ -258,10 +251,9 @@ type Client = {
  * without vendors and webhooks does not load it.
  */
 function openClient(trusted: boolean): Client {
-  let loading: ReturnType<typeof openLater> | undefined
-  const openLater = async () => (await import('./http-agent.ts')).openAgent(trusted)
+  let loading: ReturnType<typeof openAgent> | undefined
   const load = () => {
-    loading ??= openLater()
+    loading ??= openAgent(trusted)
     return loading
   }
   return {
@@ -271,45 +263,103 @@ function openClient(trusted: boolean): Client {
   }
 }
 
-/** Drops the error's own message: it may contain the URL, and with it the number. */
-function sourceError(
-  source: string,
-  error: unknown,
-  { sent, answered }: Progress,
-  aborted: boolean,
-): SourceError {
-  if (error instanceof SourceError) return error
-  if (error instanceof PrivateAddress)
-    return new SourceError(source, 'refused', { problem: 'private_address', sent: false })
-  const code = String((error as { code?: unknown })?.code ?? '')
-  if (aborted || code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
-    return new SourceError(source, 'timeout', { problem: 'too_slow', sent })
-  if (!sent) return new SourceError(source, 'unreachable', { problem: toConnectProblem(code), sent })
-  const [reason, problem] = toSentMeaning(code, answered)
-  return new SourceError(source, reason, { problem, fault: 'source' })
+/** No connection was made in time. */
+class SlowConnection extends Error {
+  readonly code = 'SLOW_CONNECTION'
 }
 
-function toSentMeaning(code: string, answered: boolean): readonly [SourceFailure, SourceProblem] {
-  if (answered) return ['bad_response', 'truncated']
-  if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') return ['bad_response', 'unknown_shape']
-  return ['unreachable', 'cut_off']
+const CONNECT_MS = 2000
+const CONNECTIONS = 128
+
+/** Every request has a deadline of its own. */
+async function openAgent(trusted: boolean) {
+  const { Agent, buildConnector } = await import('undici')
+  const agent = new Agent({
+    connections: CONNECTIONS,
+    pipelining: 1,
+    maxHeaderSize: MAX_HEAD_BYTES,
+    // undici's own: the deadline of the request does not count time during which our process stood still.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: createConnect(trusted, buildConnector),
+  })
+  return { dispatcher: agent.compose(recordSending), close: () => agent.destroy() }
 }
 
-const CONNECT_PROBLEMS: Readonly<Record<string, SourceProblem>> = {
-  ENOTFOUND: 'no_such_host',
-  EAI_AGAIN: 'no_such_host',
-  SLOW_CONNECTION: 'slow_connection',
-  UND_ERR_CONNECT_TIMEOUT: 'slow_connection',
-  ETIMEDOUT: 'slow_connection',
-  // The connection was closed during the TLS handshake.
-  ECONNRESET: 'no_tls',
-  EPROTO: 'no_tls',
+/** undici calls onRequestStart when it has a connection and starts to write the request. */
+const recordSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  const progress = (options as { opaque?: Progress }).opaque
+  const start = handler.onRequestStart?.bind(handler)
+  handler.onRequestStart = (...given) => {
+    if (progress) progress.sent = true
+    start?.(...given)
+  }
+  return dispatch(options, handler)
 }
 
-/** Why no connection was made. */
-function toConnectProblem(code: string): SourceProblem {
-  const known = CONNECT_PROBLEMS[code]
-  if (known) return known
-  if (/CERT|^ERR_TLS|^UNABLE_TO|SELF_SIGNED/.test(code)) return 'bad_certificate'
-  return code.startsWith('ERR_SSL') ? 'no_tls' : 'no_connection'
+/** Connects within two seconds, DNS and TLS included. undici's own timeout may be a second late. */
+function createConnect(trusted: boolean, build: typeof buildConnector): buildConnector.connector {
+  const connect = build({
+    timeout: 0,
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
+    rejectUnauthorized: true,
+    ...(trusted ? {} : { lookup: lookupPublic }),
+  })
+  return (options, done) => {
+    // The connector returns the socket; its type does not declare that.
+    const socket = connect(options, (...result) => {
+      cancel()
+      if (result[1]) dropInformational(result[1])
+      done(...result)
+    }) as unknown as Socket
+    const cancel = afterRunning(CONNECT_MS, () => socket.destroy(new SlowConnection()))
+  }
+}
+
+const INFORMATIONAL = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/
+const START_LENGTH = 'HTTP/1.1 100 '.length
+const MAX_HEAD_BYTES = 16 * 1024
+const END = Buffer.from('\r\n\r\n')
+
+/**
+ * Drops every informational answer (100 Continue, 102, 103) that a server sends before its answer. RFC 9110 allows them without being
+ * asked; at a 100 undici closes the connection, and a look-up that is paid for is lost.
+ */
+function dropInformational(socket: Socket): void {
+  // HTTP/2 does not read through the stream, and accepts them.
+  if ((socket as { alpnProtocol?: unknown }).alpnProtocol === 'h2') return
+  const read = socket.read.bind(socket)
+  const write = socket.write.bind(socket) as (...given: unknown[]) => boolean
+  /** The beginning of the answer, while it may still be one of them; undefined behind it. */
+  let held: Buffer | undefined
+  socket.write = (...given: unknown[]) => {
+    // One request at a time: what is read next is the beginning of its answer.
+    held = Buffer.alloc(0)
+    return write(...given)
+  }
+  socket.read = (size?: number) => {
+    const piece: Buffer | null = read(size)
+    if (held === undefined || piece === null) return piece
+    const rest = skipInformational(Buffer.concat([held, piece]))
+    held = mayBeInformational(rest) ? rest : undefined
+    return held === undefined ? rest : null
+  }
+}
+
+/** What follows the complete ones. */
+function skipInformational(bytes: Buffer): Buffer {
+  let rest = bytes
+  while (INFORMATIONAL.test(rest.toString('latin1', 0, START_LENGTH))) {
+    const end = rest.indexOf(END)
+    if (end === -1) break
+    rest = rest.subarray(end + END.length)
+  }
+  return rest
+}
+
+/** Whether more must be read to know it, or to find its end. */
+function mayBeInformational(bytes: Buffer): boolean {
+  const start = bytes.toString('latin1', 0, START_LENGTH)
+  if (start.length < START_LENGTH) return INFORMATIONAL.test(start + 'HTTP/1.1 100 '.slice(start.length))
+  return INFORMATIONAL.test(start) && bytes.length < MAX_HEAD_BYTES
 }

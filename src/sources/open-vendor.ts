@@ -4,16 +4,14 @@ import { isVirtualNin, toCanonicalNin, toLocalPhone } from '../contract/person.t
 import { splitPhones, UNREADABLE } from '../contract/record.ts'
 import type { Kind } from '../crypto/mac.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
-import { withDeadline } from './deadline.ts'
-import { saysFailure } from './failure-signs.ts'
+import { withDeadline } from '../telemetry/running-clock.ts'
 import { completeBvn, completeNin, toNumber, withWatchList } from './record.ts'
-import { withRetryAfter } from './retry-after.ts'
+import { refuseContradiction, saysFailure, withRetryAfter } from './reply.ts'
 import { toBvnRecord } from './sandbox/bvn-record.ts'
 import { toNinRecord } from './sandbox/nin-record.ts'
 import { type Answer, type Call, type HttpReply, type Send, type Source, SourceError } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
 import { VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
-import { refuseContradiction } from './wire.ts'
 
 type OpenOptions = {
   readonly vendors: VendorValues

@@ -1,10 +1,9 @@
 import { MINUTE_MS } from '../contract/time.ts'
-import { orWhenAborted } from './deadline.ts'
+import { orWhenAborted } from '../telemetry/running-clock.ts'
 import { toText } from './record.ts'
-import { withRetryAfter } from './retry-after.ts'
+import { statusError, withRetryAfter } from './reply.ts'
 import type { HttpReply, Send } from './source.ts'
 import { type Call, SourceError } from './source.ts'
-import { statusError } from './status.ts'
 
 /** Without a lifetime, the token is kept for ten minutes; the vendor answers 401 when it has expired. */
 export type Token = { readonly text: string; readonly lifetimeMs?: number | undefined }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readRetryAfterMs } from '../../src/sources/retry-after.ts'
+import { readRetryAfterMs } from '../../src/sources/reply.ts'
 
 const NOW = 'Sun, 15 Nov 2026 12:00:00 GMT'
 

@@ -1,9 +1,8 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/bundles.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { findInternet, toDuration, toPrice, withoutDuplicates } from '../price-list.ts'
+import { anyValue, createReader, objectWith, optionalFields, statusError } from '../reply.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'
-import { statusError } from '../status.ts'
-import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
 /** Baxi sells DStv and GOtv with their add-ons, Smile and Spectranet. */

@@ -2,11 +2,17 @@ import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import { toLocalPhone } from '../../contract/person.ts'
 import { type Static, Type } from '../../contract/schema.ts'
-import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, type Given, toNumber, toText } from '../record.ts'
+import {
+  createPhraseMatcher,
+  createReader,
+  isFormatComplaint,
+  isTemporary,
+  NO_SUCH_PERSON,
+  objectWith,
+  statusError,
+} from '../reply.ts'
 import type { Call, CreateSource } from '../source.ts'
-import { isFormatComplaint, isTemporary, statusError } from '../status.ts'
-import { createReader, objectWith } from '../wire.ts'
 import type { settings } from './settings.ts'
 
 /** Blusalt compares the phone itself, and returns an error when it differs. */

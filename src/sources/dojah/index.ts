@@ -2,11 +2,17 @@ import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import { isVirtualNin } from '../../contract/person.ts'
 import type { Static } from '../../contract/schema.ts'
-import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, isAbsent, toNumber } from '../record.ts'
+import {
+  createPhraseMatcher,
+  createReader,
+  NO_SUCH_PERSON,
+  objectWith,
+  optionalFields,
+  statusError,
+  toErrorText,
+} from '../reply.ts'
 import type { CreateSource, HttpReply } from '../source.ts'
-import { statusError, toErrorText } from '../status.ts'
-import { createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
 /** Dojah does not compare phones, so we do. Its API takes the number in the query string. */

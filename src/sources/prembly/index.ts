@@ -2,11 +2,17 @@ import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import { isVirtualNin } from '../../contract/person.ts'
 import { type Static, Type } from '../../contract/schema.ts'
-import { createPhraseMatcher } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, isAbsent, toFields, toNumber, toText } from '../record.ts'
+import {
+  anyValue,
+  createPhraseMatcher,
+  createReader,
+  objectWith,
+  optionalFields,
+  statusError,
+  toErrorText,
+} from '../reply.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'
-import { statusError, toErrorText } from '../status.ts'
-import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
 /** The vendor's codes that are answers. `watchlisted` is about BVNs only: "Blocked/Watch listed". */

@@ -4,12 +4,19 @@ import type { PersonDetails } from '../../contract/person.ts'
 import { isVirtualNin } from '../../contract/person.ts'
 import type { Static } from '../../contract/schema.ts'
 import { readDay, toIsoDay } from '../../contract/time.ts'
-import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, toFields, toNumber, toText } from '../record.ts'
+import {
+  anyValue,
+  createPhraseMatcher,
+  createReader,
+  NO_SUCH_PERSON,
+  objectWith,
+  optionalFields,
+  statusError,
+  toErrorText,
+} from '../reply.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'
-import { statusError, toErrorText } from '../status.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
-import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
 const name = 'qoreid'

@@ -6,10 +6,19 @@ import { type Static, Type } from '../../contract/schema.ts'
 import { HOUR_MS, MINUTE_MS, readLagosTime } from '../../contract/time.ts'
 import { ERRORS } from '../../errors.ts'
 import type { ValuesOf } from '../../settings/setting.ts'
-import { saysFailure } from '../failure-signs.ts'
-import { createPhraseMatcher, NO_SUCH_PERSON, PHONE_DIFFERS } from '../not-found.ts'
 import { toPrice, withoutDuplicates } from '../price-list.ts'
 import { completeBvn, completeNin, type Given, toFields, toNumber, toText } from '../record.ts'
+import {
+  createPhraseMatcher,
+  createReader,
+  isTemporary,
+  NO_SUCH_PERSON,
+  objectWith,
+  optionalFields,
+  PHONE_DIFFERS,
+  saysFailure,
+  statusError,
+} from '../reply.ts'
 import {
   type Call,
   type CreateSource,
@@ -19,9 +28,7 @@ import {
   SourceError,
   type VendorDeps,
 } from '../source.ts'
-import { isTemporary, statusError } from '../status.ts'
 import { readTokenText, requireTokenReply, type Token, type TokenOptions, withToken } from '../token.ts'
-import { createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
 const NAME = 'relay'

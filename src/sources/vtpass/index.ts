@@ -1,10 +1,9 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/bundles.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { findInternet, findTv, toDuration, toPrice, withoutDuplicates, withProducts } from '../price-list.ts'
+import { anyValue, createReader, objectWith, optionalFields, statusError } from '../reply.ts'
 import { type Call, type CreateSource, SourceError, type SourceFailure } from '../source.ts'
 import type { SourceProblem } from '../source-problem.ts'
-import { statusError } from '../status.ts'
-import { anyValue, createReader, objectWith, optionalFields } from '../wire.ts'
 import type { settings } from './settings.ts'
 
 const DONE = '000'

@@ -2,11 +2,19 @@ import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import { isVirtualNin } from '../../contract/person.ts'
 import { type Static, Type } from '../../contract/schema.ts'
-import { createPhraseMatcher, NO_SUCH_PERSON } from '../not-found.ts'
 import { completeBvn, completeNin, firstGiven, toNumber, toText } from '../record.ts'
+import {
+  createPhraseMatcher,
+  createReader,
+  isTemporary,
+  NO_SUCH_PERSON,
+  objectWith,
+  optionalFields,
+  refuseContradiction,
+  statusError,
+  toErrorText,
+} from '../reply.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'
-import { isTemporary, statusError, toErrorText } from '../status.ts'
-import { createReader, objectWith, optionalFields, refuseContradiction } from '../wire.ts'
 import type { settings } from './settings.ts'
 
 /** Youverify does not compare phones, so we do. It requires a statement of consent; the operator is responsible for it. */

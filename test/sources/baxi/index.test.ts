@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import reply from '../../../src/sources/baxi/fixtures/multichoice-list.json' with { type: 'json' }
 import { Envelope, Packages, toPackages, toSpectranet, toTv } from '../../../src/sources/baxi/index.ts'
-import { createReader } from '../../../src/sources/wire.ts'
+import { createReader } from '../../../src/sources/reply.ts'
 
 const read = () => toPackages(createReader('baxi', Packages)(createReader('baxi', Envelope)(reply).data))
 

@@ -10,8 +10,8 @@ import {
   toNinRecord,
 } from '../../../src/sources/blusalt/index.ts'
 import { settings } from '../../../src/sources/blusalt/settings.ts'
+import { createReader } from '../../../src/sources/reply.ts'
 import { type HttpReply, type HttpRequest, SourceError } from '../../../src/sources/source.ts'
-import { createReader } from '../../../src/sources/wire.ts'
 
 const values = {
   url: 'https://blusalt.example.com',

@@ -3,8 +3,8 @@ import bvn from '../../../src/sources/dojah/fixtures/bvn.json' with { type: 'jso
 import nin from '../../../src/sources/dojah/fixtures/nin.json' with { type: 'json' }
 import { BvnReply, create, NinReply, toBvnRecord, toNinRecord } from '../../../src/sources/dojah/index.ts'
 import { settings } from '../../../src/sources/dojah/settings.ts'
+import { createReader } from '../../../src/sources/reply.ts'
 import type { HttpReply } from '../../../src/sources/source.ts'
-import { createReader } from '../../../src/sources/wire.ts'
 
 const values = {
   url: 'https://dojah.example.com',

@@ -10,8 +10,8 @@ import {
   toCode,
   toNinRecord,
 } from '../../../src/sources/prembly/index.ts'
+import { createReader } from '../../../src/sources/reply.ts'
 import { type HttpReply, type HttpRequest, SourceError } from '../../../src/sources/source.ts'
-import { createReader } from '../../../src/sources/wire.ts'
 
 const values = {
   url: 'https://prembly.example.com',

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { createReader } from '../../../src/sources/reply.ts'
 import reply from '../../../src/sources/vtpass/fixtures/service-variations.json' with { type: 'json' }
 import { Content, Envelope, toInternet, toTv, toVariations } from '../../../src/sources/vtpass/index.ts'
-import { createReader } from '../../../src/sources/wire.ts'
 
 const NOTHING = { internet: [], tv: [] }
 const read = () =>

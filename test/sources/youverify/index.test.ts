@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { createReader } from '../../../src/sources/reply.ts'
 import type { HttpReply, HttpRequest } from '../../../src/sources/source.ts'
-import { createReader } from '../../../src/sources/wire.ts'
 import bvn from '../../../src/sources/youverify/fixtures/bvn.json' with { type: 'json' }
 import nin from '../../../src/sources/youverify/fixtures/nin.json' with { type: 'json' }
 import {
