@@ -1,7 +1,7 @@
 import { isVirtualNin } from '../contract/person.ts'
 import { AppError } from '../errors.ts'
+import { type SourceAttempt, sourceFailedError } from '../sources/failover.ts'
 import type { RecordRows } from '../sources/lookup.ts'
-import { type SourceAttempt, sourceFailedError } from '../sources/search.ts'
 import { type Answer, type LocalSource, type Source, SourceError } from '../sources/source.ts'
 import type { Sources } from '../sources/source-chain.ts'
 import { ranMs, withDeadline } from '../telemetry/running-clock.ts'

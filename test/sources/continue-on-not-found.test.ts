@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Search } from '../../src/sources/failover.ts'
 import { queryInOrder } from '../../src/sources/failover.ts'
-import type { Search } from '../../src/sources/search.ts'
 import type { Answer } from '../../src/sources/source.ts'
 import {
   answering,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import type { SourceQuery } from '../../src/sources/failover.ts'
 import { queryInOrder } from '../../src/sources/failover.ts'
-import type { SourceQuery } from '../../src/sources/search.ts'
 import { type Answer, SourceError } from '../../src/sources/source.ts'
 import {
   answering,

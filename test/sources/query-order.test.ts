@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { AppError } from '../../src/errors.ts'
+import type { SourceQuery } from '../../src/sources/failover.ts'
 import { queryInOrder } from '../../src/sources/failover.ts'
 import type { Permit } from '../../src/sources/guard/call-guard.ts'
-import type { SourceQuery } from '../../src/sources/search.ts'
 import { SourceError } from '../../src/sources/source.ts'
 import {
   answering,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toCleanReference } from '../../src/sources/failover.ts'
+import { toCleanReference } from '../../src/sources/record.ts'
 
 const SECRETS = ['12345678901', '8031234567']
 const RECORD = {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import type { SourceAttempt, SourceQuery } from '../../src/sources/failover.ts'
 import { createSingleFlight } from '../../src/sources/failover.ts'
 import { createCallGuard } from '../../src/sources/guard/call-guard.ts'
-import type { SourceAttempt, SourceQuery } from '../../src/sources/search.ts'
 
 const QUESTION = ['key', 'nin', '12345678901', '8031234567']
 
