@@ -1,0 +1,274 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
+import { DAY_MS, MINUTE_MS } from '../../src/contract/time.ts'
+import { type CommitCheck, packChecks } from '../../src/ledger/commit.ts'
+import { POSTGRES, SQLITE } from '../engines.ts'
+import { hasPostgres } from '../postgres.ts'
+
+/**
+ * Rules that both databases compute, each in its own way. Both are given the same random cases, and every answer is compared. Keys,
+ * people and references of a case are new, so that the cases of a run do not meet.
+ */
+describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
+  let stores: readonly Store[] = []
+  beforeAll(async () => {
+    const open = async (engine: typeof SQLITE) => (await engine.createPlace()).open()
+    stores = [await open(SQLITE), await open(POSTGRES)]
+  })
+  afterAll(async () => {
+    for (const store of stores) await store.close()
+  })
+
+  /** Runs the steps of a case on both, one after another, and compares the answers. */
+  const compare = async <Step>(
+    steps: readonly Step[],
+    run: (store: Store, step: Step, index: number) => Promise<unknown>,
+  ) => {
+    const answers = stores.map(() => [] as unknown[])
+    for (const [index, step] of steps.entries())
+      for (const [place, store] of stores.entries()) answers[place]?.push(await run(store, step, index))
+    expect(answers[1]).toEqual(answers[0])
+  }
+  const check = <Case>(cases: fc.Arbitrary<Case>, run: (one: Case, id: string) => Promise<void>) =>
+    fc.assert(
+      fc.asyncProperty(cases, (one) => run(one, randomUUID())),
+      { numRuns: 40 },
+    )
+
+  const NOW = 1_790_000_000_000
+  const person = fc.nat(3)
+  const key = fc.nat(2)
+  const steps = <Step>(step: fc.Arbitrary<Step>, most = 14) =>
+    fc.array(step, { minLength: 1, maxLength: most })
+
+  it('about guesses, the guess limit and the quota of a key', async () => {
+    const guess = fc.record({
+      does: fc.constantFrom('admit', 'admit', 'admit', 'check', 'withdraw', 'confirm', 'unlock'),
+      person,
+      key,
+      /** Of the guess that a withdrawal or a confirmation is about. */
+      guess: fc.nat(13),
+      laterMs: fc.constantFrom(0, 1, DAY_MS - 1, DAY_MS, DAY_MS + 1),
+      maxPeople: fc.nat(3),
+    })
+    const limits = fc.record({
+      maxByKey: fc.integer({ min: 1, max: 3 }),
+      maxByAll: fc.integer({ min: 1, max: 5 }),
+    })
+    await check(fc.record({ limits, steps: steps(guess) }), async ({ limits, steps }, id) => {
+      await compare(steps, async ({ guesses }, step, index) => {
+        const at = NOW + step.laterMs
+        const subject = toBytes(id, step.person)
+        const asked = {
+          ...limits,
+          subject,
+          keyId: `${id}-${step.key}`,
+          at,
+          since: at - DAY_MS,
+          day: Math.floor(at / DAY_MS),
+          maxPeople: step.maxPeople,
+        }
+        const about = `${id}/${step.guess}`
+        const actions = {
+          admit: () => guesses.admit({ ...asked, id: `${id}/${index}` }),
+          check: () => guesses.check(asked),
+          withdraw: () => guesses.withdraw(subject, about),
+          confirm: () => guesses.confirm(subject, about),
+          unlock: () => guesses.unlock(subject),
+        }
+        return actions[step.does]()
+      })
+    })
+  })
+
+  it('about the checks of a commit, and which verifications they refuse', async () => {
+    const verification = fc.record({
+      person,
+      key,
+      isWrong: fc.boolean(),
+      isLive: fc.boolean(),
+      /** Undefined: without an Idempotency-Key. */
+      name: fc.option(fc.nat(3), { nil: undefined }),
+      fingerprint: fc.nat(1),
+      /** The record of the registry does not exist. */
+      isErased: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
+      expiresInMs: fc.constantFrom(-1, 1000, DAY_MS),
+    })
+    const commit = fc.record({
+      verifications: steps(verification, 6),
+      laterMs: fc.constantFrom(0, 2000, DAY_MS),
+    })
+    const cases = fc.record({ commits: steps(commit, 8), maxPeople: fc.integer({ min: 1, max: 4 }) })
+    await check(cases, async ({ commits, maxPeople }, id) => {
+      await compare(commits, async ({ audit }, { verifications, laterMs }) => {
+        const at = NOW + laterMs
+        const checks = verifications.map((each, index) =>
+          toCheck(id, at, maxPeople, each, verifications.slice(0, index)),
+        )
+        const { refused } = await audit.append(audit.packRows([]), [], [], packChecks(checks, at))
+        return refused.toSorted(([one], [other]) => one - other)
+      })
+    })
+  })
+
+  it('about claims and leases of the queue', async () => {
+    const step = fc.record({
+      does: fc.constantFrom('enqueue', 'enqueue', 'claim', 'claim', 'release', 'find', 'claimExpired'),
+      row: fc.nat(7),
+      key,
+      lease: fc.nat(1),
+      each: fc.integer({ min: 1, max: 3 }),
+      /** Far from the present, so that the clocks of the databases do not matter. */
+      delayMs: fc.constantFrom(-MINUTE_MS, MINUTE_MS),
+      lifeMs: fc.constantFrom(-MINUTE_MS, DAY_MS),
+      leaseMs: fc.constantFrom(-MINUTE_MS, MINUTE_MS),
+    })
+    await check(steps(step), async (steps, id) => {
+      await compare(steps, async ({ queue }, { does, row, lease: lessee, ...step }, index) => {
+        const now = Date.now()
+        const lineage = `${id}-${step.key}`
+        const reference = `${id}/${row}`
+        const lease = `${id}:${lessee}`
+        const kind = { lane: 'single', mode: 'live', operation: 'verify_nin' } as const
+        const { leaseMs, each } = step
+        const bytes = toBytes(id, index)
+        const toReferences = (claimed: readonly { readonly reference: string }[]) =>
+          claimed.flatMap(({ reference }) => (reference.startsWith(id) ? [reference] : [])).toSorted()
+        const actions = {
+          enqueue: async () => {
+            const isThere = (await queue.find(reference, lineage, now)) !== undefined
+            // Pending under another key, if it has not ended.
+            if (isThere || (await queue.listEnded([reference])).length === 0) return 'known'
+            // Each is due at another time, so that there is one order.
+            const due = { delayMs: step.delayMs + index * 1000, lifeMs: step.lifeMs + index * 1000 }
+            const about = { reference, keyId: lineage, lineage, subject: bytes, question: bytes }
+            return queue.enqueue([{ ...kind, ...due, ...about }], { perKey: 3, all: 1_000_000 }, now)
+          },
+          claim: async () =>
+            toReferences(await queue.claim({ ...kind, lease, leaseMs, keys: [lineage], each }, now)),
+          claimExpired: async () =>
+            toReferences(await queue.claimExpired({ lease, leaseMs, most: 1000 }, now)),
+          release: () => queue.release([{ reference, lease }], now),
+          find: async () => {
+            const found = await queue.find(reference, lineage, now)
+            return found && [found.state, found.isRunning, (found.dueMs ?? 0) > 0]
+          },
+        }
+        return actions[does]()
+      })
+    })
+  })
+
+  it('about claims of Idempotency-Keys', async () => {
+    const step = fc.record({
+      does: fc.constantFrom('claim', 'claim', 'claim', 'release', 'complete'),
+      name: fc.nat(1),
+      owner: fc.nat(2),
+      fingerprint: fc.nat(3).map((chance) => (chance === 0 ? 1 : 0)),
+      leaseMs: fc.constantFrom(-MINUTE_MS, MINUTE_MS),
+      expiresInMs: fc.constantFrom(-MINUTE_MS, DAY_MS),
+      failure: fc.constantFrom(null, 'source_timeout'),
+    })
+    await check(steps(step), async (steps, id) => {
+      await compare(steps, async ({ idempotency, audit }, step) => {
+        const now = Date.now()
+        const claim = {
+          keyId: id,
+          operation: 'verify_nin',
+          name: toBytes(id, step.name),
+          owner: `${id}:${step.owner}`,
+        }
+        const expiresAt = now + step.expiresInMs
+        if (step.does === 'release') return idempotency.release(claim, step.failure)
+        if (step.does === 'complete')
+          return (
+            await audit.append(audit.packRows([]), [{ claim, sealed: Buffer.from('answer'), expiresAt }])
+          ).late
+        const fingerprint = toBytes(id, step.fingerprint)
+        const { leaseMs } = step
+        const result = await idempotency.claim({
+          ...claim,
+          fingerprint,
+          subject: null,
+          now,
+          leaseMs,
+          expiresAt,
+        })
+        return 'sealed' in result ? { ...result, sealed: Buffer.from(result.sealed).toString() } : result
+      })
+    })
+  })
+
+  it('about the leases of a rate', async () => {
+    const step = fc.record({
+      does: fc.constantFrom('lease', 'lease', 'giveBack'),
+      key,
+      wanted: fc.nat(8),
+      owed: fc.nat(3),
+      limit: fc.constantFrom(5, 10, 20),
+    })
+    await check(steps(step), async (steps, id) => {
+      const ends = new Map<string, number>()
+      await compare(steps, async (store, { does, key, wanted, owed, limit }) => {
+        const keyId = `${id}-${key}`
+        const name = `${stores.indexOf(store)} ${keyId}`
+        if (does === 'giveBack') {
+          const unused = { keyId, endsAt: ends.get(name) ?? 0, tokens: wanted }
+          return store.rates.giveBack([unused])
+        }
+        const { tokens, left, endsAt } = await store.rates.lease({ keyId, limit, wanted, owed }, Date.now())
+        ends.set(name, endsAt)
+        return { tokens, left }
+      })
+    })
+  })
+})
+
+type Asked = {
+  readonly person: number
+  readonly key: number
+  readonly isWrong: boolean
+  readonly isLive: boolean
+  readonly name: number | undefined
+  readonly fingerprint: number
+  readonly isErased: boolean
+  readonly expiresInMs: number
+}
+
+function toCheck(
+  id: string,
+  at: number,
+  maxPeople: number,
+  asked: Asked,
+  before: readonly Asked[],
+): CommitCheck {
+  const { key, name, isWrong } = asked
+  const keyId = `${id}-${key}`
+  const subject = toBytes(id, asked.person).toString('hex')
+  // One response under an Idempotency-Key in a commit, as the server sees to it.
+  const isStored = name !== undefined && !before.some((each) => each.key === key && each.name === name)
+  return {
+    guess: asked.isLive ? { subject, keyId, isWrong, maxPeople, attempt: { counted: false } } : undefined,
+    answer: isStored
+      ? {
+          keyId,
+          operation: 'verify_nin',
+          name: toBytes(id, 100 + name).toString('hex'),
+          fingerprint: toBytes(id, asked.fingerprint).toString('hex'),
+          subject,
+          owner: 'node:1',
+          sealed: Buffer.from('sealed'),
+          expiresAt: at + asked.expiresInMs,
+          record: asked.isErased ? toBytes(id, 200).toString('hex') : undefined,
+        }
+      : undefined,
+  }
+}
+
+function toBytes(id: string, number: number): Buffer {
+  const bytes = Buffer.alloc(32, number + 1)
+  bytes.write(id.replaceAll('-', ''), 0, 'hex')
+  return bytes
+}
