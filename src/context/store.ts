@@ -21,7 +21,11 @@ import { createReadingTables, createTables, type Tables } from './tables.ts'
  * Opened once by the context of a server, and by each command. In a server on SQLite, a thread does all writing: writes that
  * arrive during a commit share the next one, and each of them still succeeds or fails alone.
  */
-export type Store = Tables & OpenDatabase
+export type Store = Tables &
+  OpenDatabase & {
+    /** From now on, the connection of a server on SQLite only reads: a write that is not sent to the thread fails. */
+    readonly refuseWrites: () => Promise<void>
+  }
 
 export async function openStore(options: DatabaseOptions): Promise<Store> {
   const { databaseUrl, writerThread = false, timeoutMs } = options
@@ -37,6 +41,9 @@ export async function openStore(options: DatabaseOptions): Promise<Store> {
   return {
     ...toTables(opened.database, writer, heartbeats),
     ...opened,
+    refuseWrites: async () => {
+      if (writer) await opened.database.prepare('PRAGMA query_only = ON').run()
+    },
     close: async () => {
       await writer?.close()
       await heartbeats?.close()

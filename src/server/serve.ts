@@ -21,6 +21,7 @@ const STREAM_MS = 5000
 /** Runs the server until it is told to stop. Of several workers, the first has the admin listener and prints the banner. */
 export async function serve(workerNumber = 1): Promise<void> {
   const context = await createContext(toWorkerConfig(loadConfig(), workerNumber), undefined, workerNumber)
+  await context.store.refuseWrites()
   const app = createApiServer(context)
   const isFirst = workerNumber === 1
   const others: { admin?: App | undefined; metrics?: App | undefined } = {}
