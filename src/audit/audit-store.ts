@@ -1,7 +1,7 @@
 import { type DatabaseOptions, type OpenDatabase, openDatabase } from '../database/open-database.ts'
 import { type ArchiveTable, createArchiveTable } from './archive-table.ts'
 import { type AuditTable, createAuditTable } from './audit-table.ts'
-import { createLossTable, type LossTable } from './loss-table.ts'
+import { type LossTable, lossTable } from './loss-table.ts'
 
 /** A database with the tables of the audit log. */
 export type AuditStore = OpenDatabase & {
@@ -17,7 +17,7 @@ export async function openAuditStore(options: DatabaseOptions): Promise<AuditSto
   return {
     ...opened,
     audit: createAuditTable(database),
-    losses: createLossTable(database),
+    losses: lossTable.create(database),
     archives: createArchiveTable(database),
   }
 }

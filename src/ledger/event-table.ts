@@ -1,6 +1,7 @@
 import { type EventType, type NewEvent, toEventBody } from '../contract/event.ts'
 import type { Database, Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 
 /** What was last told about something that changes, such as a source. */
 type EventState = { readonly name: string; readonly state: string }
@@ -12,22 +13,6 @@ type Change = {
   readonly to: string
 }
 
-/** Events that endpoints of webhooks wait for. */
-export type EventTable = {
-  /** Stores a delivery for each endpoint that wants an event. A repeated append of the same event has no effect. */
-  readonly append: (events: readonly NewEvent[]) => Promise<void>
-  readonly listStates: () => Promise<EventState[]>
-  /**
-   * Changes a state and appends its event, if the state still is `from`. Of several nodes that see the same change, one
-   * succeeds. A name without a row has the state `''`.
-   */
-  readonly change: (change: Change, event: NewEvent) => Promise<boolean>
-  /** Some of the events that no server has written to its log. */
-  readonly listUnlogged: () => Promise<UnloggedEvent[]>
-  /** Of several nodes that want to write an event to the log, one succeeds. */
-  readonly markLogged: (id: string) => Promise<boolean>
-}
-
 type UnloggedEvent = Pick<NewEvent, 'id' | 'type' | 'data'>
 
 /** Events that are caused where there is no log. */
@@ -37,19 +22,32 @@ const LOGGED_LATER: readonly NewEvent['type'][] = [
 ] satisfies EventType[]
 const MAX_UNLOGGED = 100
 
-export function createEventTable(database: Database): EventTable {
-  const states = database.prepare('SELECT name, state FROM event_states ORDER BY name')
-  const unlogged = database.prepare('SELECT id, type, data FROM unlogged_events ORDER BY id LIMIT $1')
-  return {
-    append: (events) => database.transaction((tx) => appendEvents(tx, events)),
-    listStates: async () =>
-      (await states.all()).map(({ name, state }) => ({ name: String(name), state: String(state) })),
-    change: (change, event) => database.transaction((tx) => changeInTx(tx, change, event)),
-    listUnlogged: async () => (await unlogged.all(MAX_UNLOGGED)).map(toUnlogged),
-    markLogged: async (id) =>
+/** Events that endpoints of webhooks wait for. */
+export const eventTable = defineTable({
+  reads: (database) => {
+    const states = database.prepare('SELECT name, state FROM event_states ORDER BY name')
+    const unlogged = database.prepare('SELECT id, type, data FROM unlogged_events ORDER BY id LIMIT $1')
+    return {
+      listStates: async (): Promise<EventState[]> =>
+        (await states.all()).map(({ name, state }) => ({ name: String(name), state: String(state) })),
+      /** Some of the events that no server has written to its log. */
+      listUnlogged: async () => (await unlogged.all(MAX_UNLOGGED)).map(toUnlogged),
+    }
+  },
+  writes: (database) => ({
+    /** Stores a delivery for each endpoint that wants an event. A repeated append of the same event has no effect. */
+    append: (events: readonly NewEvent[]) => database.transaction((tx) => appendEvents(tx, events)),
+    /**
+     * Changes a state and appends its event, if the state still is `from`. Of several nodes that see the same change, one
+     * succeeds. A name without a row has the state `''`.
+     */
+    change: (change: Change, event: NewEvent) => database.transaction((tx) => changeInTx(tx, change, event)),
+    /** Of several nodes that want to write an event to the log, one succeeds. */
+    markLogged: async (id: string) =>
       (await database.prepare('DELETE FROM unlogged_events WHERE id = $1').run(id)) > 0,
-  }
-}
+  }),
+})
+export type EventTable = TableOf<typeof eventTable>
 
 const toUnlogged = ({ id, type, data }: Row): UnloggedEvent => ({
   id: String(id),

@@ -1,6 +1,7 @@
 import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 import { HEARTBEATS } from '../database/node-table.ts'
 
@@ -39,15 +40,6 @@ type ClaimResult =
   | { readonly state: 'reused' }
   | { readonly state: 'done'; readonly sealed: Uint8Array }
 
-export type IdempotencyTable = {
-  /** Of many concurrent requests with the same key, one gets the claim. */
-  readonly claim: (claim: Claim) => Promise<ClaimResult>
-  /** Gives up a claim without a response. After a paid call the row stays, with its count and its last failure. */
-  readonly release: (claim: ClaimId, failure: string | null) => Promise<void>
-  /** Deletes some of what has expired; see delete-some.ts. */
-  readonly deleteExpired: (now: number) => Promise<number>
-}
-
 /** A lease that ends this much too late was taken while a clock was ahead. */
 const MAX_CLOCK_SKEW_MS = 600_000
 
@@ -62,13 +54,19 @@ const toOwnerIsDead = (now: string) => `EXISTS (SELECT 1 FROM nodes
   WHERE substr(idempotency.owner, 1, length(nodes.owner) + 1) = nodes.owner || ':'
     AND nodes.seen_at <= ${now} - ${HEARTBEATS.postgres.deadMs})`
 
-export function createIdempotencyTable(database: Database): IdempotencyTable {
-  return {
-    claim: (claim) => database.transaction((tx) => claimInTx(tx, claim)),
-    release: (claim, failure) => database.transaction((tx) => releaseInTx(tx, claim, failure)),
-    deleteExpired: (now) => deleteSome(database, 'idempotency', toOver(toSharedNow(database, '$1')), now),
-  }
-}
+export const idempotencyTable = defineTable({
+  writes: (database) => ({
+    /** Of many concurrent requests with the same key, one gets the claim. */
+    claim: (claim: Claim) => database.transaction((tx) => claimInTx(tx, claim)),
+    /** Gives up a claim without a response. After a paid call the row stays, with its count and its last failure. */
+    release: (claim: ClaimId, failure: string | null) =>
+      database.transaction((tx) => releaseInTx(tx, claim, failure)),
+    /** Deletes some of what has expired; see delete-some.ts. */
+    deleteExpired: (now: number) =>
+      deleteSome(database, 'idempotency', toOver(toSharedNow(database, '$1')), now),
+  }),
+})
+export type IdempotencyTable = TableOf<typeof idempotencyTable>
 
 async function claimInTx(tx: Database, claim: Claim): Promise<ClaimResult> {
   const { keyId, operation, name, fingerprint, subject, owner, now, leaseMs, expiresAt } = claim

@@ -6,7 +6,7 @@ import type { SyncDatabase } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { openSqlite } from '../../src/database/sqlite.ts'
 import type { BatchAnswer, CheckBatch } from '../../src/ledger/commit.ts'
-import { createIdempotencyTable } from '../../src/ledger/idempotency-table.ts'
+import { idempotencyTable } from '../../src/ledger/idempotency-table.ts'
 import { createSqliteAnswers } from '../../src/ledger/sqlite-append.ts'
 
 const NOW = 1_000_000
@@ -47,7 +47,7 @@ describe('createSqliteAnswers', () => {
       ({ sealed, paid_calls }) => [(sealed as Uint8Array | null)?.[0], Number(paid_calls)],
     )
   const claim = (index: number, leaseMs: number) =>
-    createIdempotencyTable(database).claim({
+    idempotencyTable.create(database).claim({
       ...{ keyId: 'key', operation: 'verify_nin', name: Buffer.from(toHash(index), 'hex'), owner: 'other' },
       ...{ fingerprint: Buffer.from(toHash(99), 'hex'), subject: null, now: NOW - 10, leaseMs },
       expiresAt: NOW + 1000,
