@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
   const check = <Case>(cases: fc.Arbitrary<Case>, run: (one: Case, id: string) => Promise<void>) =>
     fc.assert(
       fc.asyncProperty(cases, (one) => run(one, randomUUID())),
-      { numRuns: 40 },
+      { numRuns: 120 },
     )
 
   const NOW = 1_790_000_000_000
