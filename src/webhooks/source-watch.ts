@@ -2,8 +2,8 @@ import { createEvent, type EventData, type NewEvent } from '../contract/event.ts
 import { steadyNow, toLagosDate, toLagosDay } from '../contract/time.ts'
 import type { EventTable } from '../ledger/event-table.ts'
 import type { GuardFigures } from '../sources/guard/call-guard.ts'
+import { LASTING_WARNINGS } from '../sources/guard/call-record.ts'
 import { type Prices, STATE_LIFE_MS } from '../sources/guard/shared-state.ts'
-import { LASTING_WARNINGS } from '../sources/guard/source-warnings.ts'
 import type { PublishedState, SourceTable } from '../sources/source-table.ts'
 
 type WatchOptions = {

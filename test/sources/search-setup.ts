@@ -1,7 +1,7 @@
 import { AppError } from '../../src/errors.ts'
 import type { Search, SourceQuery } from '../../src/sources/failover.ts'
 import type { CallGuard, Permit, SkipReason } from '../../src/sources/guard/call-guard.ts'
-import type { CallOutcome } from '../../src/sources/guard/source-warnings.ts'
+import type { CallOutcome } from '../../src/sources/guard/call-record.ts'
 import { type Answer, SourceError, type SourceFailure } from '../../src/sources/source.ts'
 
 export type Person = { readonly phone: string }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createPersonProblems } from '../../../src/sources/guard/person-problems.ts'
+import { createPersonProblems } from '../../../src/sources/guard/call-guard.ts'
 import { SourceError } from '../../../src/sources/source.ts'
 import type { SourceProblem } from '../../../src/sources/source-problem.ts'
 

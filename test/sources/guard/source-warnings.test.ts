@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSourceWarnings, type WarningEvent } from '../../../src/sources/guard/source-warnings.ts'
+import { createSourceWarnings, type WarningEvent } from '../../../src/sources/guard/call-record.ts'
 import { SourceError } from '../../../src/sources/source.ts'
 
 const open = () => {
