@@ -43,7 +43,7 @@ export const SOURCE_PROBLEMS = {
 } as const
 export type SourceProblem = keyof typeof SOURCE_PROBLEMS
 
-/** May be about one person only: see guard/person-problems.ts. */
+/** May be about one person only: see `createPersonProblems`. */
 const OF_ONE_PERSON: readonly SourceProblem[] = [
   'unknown_shape',
   'contradictory',
