@@ -1,9 +1,9 @@
 import type { Kind } from '../crypto/mac.ts'
 import type { Database } from '../database/database.ts'
-import { createOldRecords, type OldRecords } from './old-records.ts'
+import { createOldRecords, type OldRecords } from './expire-records.ts'
 import { refuseStaleSeals } from './rotation-table.ts'
 import { dropPictures, REGISTRY_LOCK, saveRecords } from './save-records.ts'
-import type { SealedMedia, SealedRecord } from './sealed-record.ts'
+import type { SealedMedia, SealedRecord } from './sealed-entry.ts'
 
 export type RegistryTable = OldRecords & {
   readonly find: (subject: Uint8Array) => Promise<Pick<SealedRecord, 'keyVersion' | 'sealed'> | undefined>

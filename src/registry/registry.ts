@@ -1,3 +1,6 @@
+import type { BvnRecord } from '../contract/bvn.ts'
+import type { NinRecord } from '../contract/nin.ts'
+import { toLocalPhone } from '../contract/person.ts'
 import { createBlankRecord } from '../contract/record.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Kind } from '../crypto/mac.ts'
@@ -6,10 +9,18 @@ import { BrokenSeal } from '../crypto/seal.ts'
 import { loadKeyring } from '../database/load-keyring.ts'
 import type { MetaTable } from '../database/meta-table.ts'
 import type { RecordQuestion, RecordRows } from '../sources/lookup.ts'
+import { type Answer, type Source, SourceError } from '../sources/source.ts'
+import { toPictureMark } from './media-link.ts'
 import type { Entry } from './record-codec.ts'
 import type { RegistryTable } from './registry-table.ts'
-import { sealEntry, toSubject, UnknownKeyVersion, unsealEntry, unsealMedia } from './sealed-entry.ts'
-import type { SealedRecord } from './sealed-record.ts'
+import {
+  type SealedRecord,
+  sealEntry,
+  toSubject,
+  UnknownKeyVersion,
+  unsealEntry,
+  unsealMedia,
+} from './sealed-entry.ts'
 
 /** The operator's own records, found by number and unsealed. */
 export type Registry = {
@@ -167,3 +178,63 @@ const createDecoy = (keys: Keyring, kind: Kind): SealedRecord => ({
   }),
   kind: 'decoy',
 })
+
+/** The registry as a source. An empty registry fails instead of answering "not found". */
+export function toRegistrySource({
+  find,
+  open,
+  toQuestion,
+  isEmpty,
+}: Pick<Registry, 'find' | 'open' | 'toQuestion' | 'isEmpty'>): Source {
+  const refuseIf = async (empty: boolean | Promise<boolean>) => {
+    if (await empty) throw new SourceError('registry', 'unreachable')
+  }
+  const openUnlessEmpty = <K extends Kind>(kind: K, number: string, rows: RecordRows) => {
+    const empty = isEmpty(kind)
+    return empty === false ? open(kind, number, rows) : refuseIf(empty).then(() => open(kind, number, rows))
+  }
+  return {
+    name: 'registry',
+    findNin: async ({ nin }) => {
+      await refuseIf(isEmpty('nin'))
+      return toNinAnswer(await find('nin', nin))
+    },
+    findBvn: async ({ bvn, phone }) => {
+      await refuseIf(isEmpty('bvn'))
+      return toBvnAnswer(await find('bvn', bvn), phone)
+    },
+    local: {
+      toQuestion,
+      findNin: ({ nin }, rows) => {
+        const entry = openUnlessEmpty('nin', nin, rows)
+        return entry instanceof Promise ? entry.then(toNinAnswer) : toNinAnswer(entry)
+      },
+      findBvn: ({ bvn, phone }, rows) => {
+        const entry = openUnlessEmpty('bvn', bvn, rows)
+        return entry instanceof Promise
+          ? entry.then((opened) => toBvnAnswer(opened, phone))
+          : toBvnAnswer(entry, phone)
+      },
+    },
+  }
+}
+
+/** The link to the picture is made for each API key: see media-link.ts. */
+function toNinAnswer(entry: Entry<'nin'> | undefined): Answer<NinRecord> {
+  if (!entry) return { found: false }
+  const { record, mediaId } = entry
+  const personal_info = { ...record.personal_info, image_url: toPictureMark(mediaId) }
+  return { found: true, record: { ...record, personal_info } }
+}
+
+/**
+ * A masked second phone may be the requested one, so neither answer is certain. The first phone is never masked: the import
+ * refuses that.
+ */
+function toBvnAnswer(entry: Entry<'bvn'> | undefined, phone: string): Answer<BvnRecord> {
+  if (!entry) return { found: false }
+  const { phone_number, phone_number_2 } = entry.record.personal_info
+  if (phone_number_2?.startsWith('*') && phone_number !== toLocalPhone(phone))
+    throw new SourceError('registry', 'bad_response', { problem: 'mixed_phones' })
+  return { found: true, record: entry.record }
+}

@@ -3,8 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type SubjectBlock, type SubjectOfRow, toKeys, toPages } from '../audit/subject-blocks.ts'
 import { toAssociatedData, unseal } from '../crypto/seal.ts'
 import { DamagedIndex } from '../database/failure.ts'
-import type { IndexInfo, ScrubTable } from './scrub-table.ts'
-import type { SubjectScrub } from './subject-scrub.ts'
+import type { IndexInfo, ScrubTable, SubjectScrub } from './scrub-table.ts'
 
 export type ScrubOptions = {
   /** The record keys by version of the root key. */
@@ -15,7 +14,7 @@ export type ScrubOptions = {
   readonly checkPages: boolean
 }
 
-const LEAST_PAUSE_MS = 5
+const MIN_PAUSE_MS = 5
 const SEALED = ['registry', 'media'] as const
 
 /**
@@ -65,7 +64,7 @@ async function openPiece(
 }
 
 async function pauseAfter(tookMs: number, duty: number): Promise<void> {
-  if (duty < 1) await pause(Math.max(LEAST_PAUSE_MS, tookMs * (1 / duty - 1)))
+  if (duty < 1) await pause(Math.max(MIN_PAUSE_MS, tookMs * (1 / duty - 1)))
 }
 
 const ROWS_AT_ONCE = 500

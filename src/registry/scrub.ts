@@ -21,15 +21,7 @@ type ScrubFailure = {
 }
 export type ScrubReport = { readonly pieces: number } | { readonly failure: ScrubFailure }
 
-type ScrubSettings = {
-  /** Time between the end of a pass and the start of the next. */
-  readonly everyMs: number | 'off'
-  readonly store: Pick<OpenDatabase, 'database' | 'place'> & { readonly meta: MetaTable }
-  readonly storeOptions: DatabaseOptions
-  readonly keyring: () => Keyring
-  readonly log: Log
-  readonly onFatal: (error: unknown) => void
-}
+type ScrubSettings = Pick<DatabaseSettings, 'dataDir' | 'databaseUrl'> & Pick<RegistrySettings, 'scrub'>
 
 type Scrub = {
   /** After a crash: checks a small database before the server answers, a large one at once in the background. */
@@ -47,23 +39,28 @@ const SMALL_BYTES = 64 * 1024 * 1024
 
 /** Only the first worker searches for damage. After a crash it searches before the server is ready, if that takes little time. */
 export async function openScrub(
-  config: Pick<DatabaseSettings, 'dataDir' | 'databaseUrl'> & Pick<RegistrySettings, 'scrub'>,
-  store: Pick<OpenDatabase, 'database' | 'place'> & { readonly meta: MetaTable; readonly audit: AuditTable },
+  config: ScrubSettings,
+  store: ScrubStore & { readonly audit: AuditTable },
   keyring: () => Keyring,
   log: Log,
   onFatal: (error: unknown) => void,
 ): Promise<Scrub> {
-  const { dataDir, databaseUrl, scrub: everyMs } = config
-  const storeOptions = { dataDir, databaseUrl }
-  const scrub = createScrub({ everyMs, store, storeOptions, keyring, log, onFatal })
-  if (await hasCrashed(store.audit, loadNodeName(dataDir))) await scrub.afterCrash()
+  const scrub = createScrub(config, store, keyring, log, onFatal)
+  if (await hasCrashed(store.audit, loadNodeName(config.dataDir))) await scrub.afterCrash()
   scrub.start()
   return scrub
 }
 
+type ScrubStore = Pick<OpenDatabase, 'database' | 'place'> & { readonly meta: MetaTable }
+
 /** Searches the database for damage in a thread, so that it is found before a request reads the damaged rows. */
-function createScrub(settings: ScrubSettings): Scrub {
-  const { everyMs, store, storeOptions, keyring, log, onFatal } = settings
+function createScrub(
+  { dataDir, databaseUrl, scrub: everyMs }: ScrubSettings,
+  store: ScrubStore,
+  keyring: () => Keyring,
+  log: Log,
+  onFatal: (error: unknown) => void,
+): Scrub {
   const isSmall = store.database.dialect === 'sqlite' && sizeOf(store.place) < SMALL_BYTES
   let duty = DUTY
   let timer: NodeJS.Timeout | undefined
@@ -73,10 +70,10 @@ function createScrub(settings: ScrubSettings): Scrub {
   const pass = (order: Pick<ScrubOptions, 'duty' | 'checkPages'>): Promise<void> => {
     const startedAt = performance.now()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const workerData: ScrubOrder = { ...order, store: storeOptions, keys: listKeys(keyring()) }
+    const workerData: ScrubOrder = { ...order, store: { dataDir, databaseUrl }, keys: listKeys(keyring()) }
     thread = openWorkerThread('scrub', { workerData })
       .once('message', (report: ScrubReport) => {
-        if ('failure' in report) return reject(toError(report.failure))
+        if ('failure' in report) return reject(scrubError(report.failure))
         // For the metric. What cannot be written now is written after the next pass.
         store.meta.set({ last_scrub_at: new Date().toISOString() }).catch(() => {})
         const seconds = Math.round((performance.now() - startedAt) / 1000)
@@ -130,7 +127,7 @@ function createScrub(settings: ScrubSettings): Scrub {
   }
 }
 
-const toError = ({ name, ...codes }: ScrubFailure) =>
+const scrubError = ({ name, ...codes }: ScrubFailure) =>
   Object.assign(new Error('the scrub met a failure'), { ...codes, name })
 
 function listKeys({ version, sealing }: Keyring): ScrubOptions['keys'] {

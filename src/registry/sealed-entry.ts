@@ -2,7 +2,6 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { createMacWriter, type Kind, MAC_BYTES, toBlindIndex, toMac } from '../crypto/mac.ts'
 import { BrokenSeal, seal, toAssociatedData, unseal, writeSeal } from '../crypto/seal.ts'
 import { decodeEntry, type Entry, encodeEntry } from './record-codec.ts'
-import type { SealedMedia, SealedRecord } from './sealed-record.ts'
 
 /** A row was sealed under a root key that this process does not hold: the key may have been rotated meanwhile. */
 export class UnknownKeyVersion extends Error {
@@ -94,4 +93,22 @@ function sealingKey(keyring: Keyring, version = keyring.version) {
   const key = keyring.sealing(version)
   if (!key) throw new UnknownKeyVersion(version)
   return key
+}
+
+/** A sealed record of the registry. */
+export type SealedRecord = {
+  /** A decoy belongs to no person. It is unsealed when no record was found, so that both cases take equally long. */
+  readonly kind: Kind | 'decoy'
+  readonly subject: Uint8Array
+  readonly keyVersion: number
+  /** Keyed hash of the content: the same content again changes nothing. */
+  readonly digest: Uint8Array
+  readonly sealed: Uint8Array
+}
+
+export type SealedMedia = {
+  readonly id: Uint8Array
+  readonly subject: Uint8Array
+  readonly keyVersion: number
+  readonly sealed: Uint8Array
 }

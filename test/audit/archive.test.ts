@@ -12,7 +12,7 @@ import { verifyStore } from '../../src/audit/verify/verify-store.ts'
 import type { Store } from '../../src/context/store.ts'
 import { ARCHIVE_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
 import { scrubSubjects } from '../../src/registry/scrub-pass.ts'
-import { createSubjectScrub } from '../../src/registry/subject-scrub.ts'
+import { createSubjectScrub } from '../../src/registry/scrub-table.ts'
 import { describeEngines, ENGINES, newFolder, POSTGRES, SQLITE } from '../engines.ts'
 import {
   append,

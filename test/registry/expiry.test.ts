@@ -4,7 +4,7 @@ import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { withProcessLock } from '../../src/database/process-lock.ts'
 import { EXPIRY_LOCK, expireRecords } from '../../src/registry/expire-records.ts'
-import type { SealedRecord } from '../../src/registry/sealed-record.ts'
+import type { SealedRecord } from '../../src/registry/sealed-entry.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 
 const NOW = Date.UTC(2026, 10, 16)

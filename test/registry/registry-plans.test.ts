@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
 import { createRegistryTable } from '../../src/registry/registry-table.ts'
-import type { SealedRecord } from '../../src/registry/sealed-record.ts'
+import type { SealedRecord } from '../../src/registry/sealed-entry.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const NOW = Date.UTC(2026, 10, 16)

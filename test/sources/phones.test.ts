@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
-import { createRegistrySource } from '../../src/registry/registry-source.ts'
+import { toRegistrySource } from '../../src/registry/registry.ts'
 import { toBvnPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
@@ -102,27 +102,25 @@ it('counts guesses at a readable phone, even when another phone is unreadable', 
 
 describe('the registry', () => {
   const BVN = '22345678901'
+  const QUESTION = { subject: Buffer.alloc(0), decoy: Buffer.alloc(0) }
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
-  const find = (phone_number_2: string | null, phone: string) => {
+  const ask = (phone_number_2: string | null, phone: string) => {
     const record = toBvnPerson(BVN)
     const stored = { ...record, personal_info: { ...record.personal_info, phone_number_2 } }
-    const registry = createRegistrySource({
-      findNin: async () => undefined,
-      findBvn: async () => stored,
-      isEmpty: async () => false,
-    })
+    const find = async () => ({ record: stored, mediaId: null }) as never
+    const registry = toRegistrySource({ find, open: find, toQuestion: () => QUESTION, isEmpty: () => false })
     return registry.findBvn?.({ bvn: BVN, phone }, call)
   }
 
   it('fails when the second phone of a record is masked and the first differs', async () => {
-    await expect(find('****', OTHER_PHONE.slice(1))).rejects.toMatchObject({
+    await expect(ask('****', OTHER_PHONE.slice(1))).rejects.toMatchObject({
       reason: 'bad_response',
       problem: 'mixed_phones',
     })
   })
 
   it('answers when the first phone matches, or there is no second', async () => {
-    expect(await find('****', toPhoneCoreOf(BVN))).toMatchObject({ found: true })
-    expect(await find(null, OTHER_PHONE.slice(1))).toMatchObject({ found: true })
+    expect(await ask('****', toPhoneCoreOf(BVN))).toMatchObject({ found: true })
+    expect(await ask(null, OTHER_PHONE.slice(1))).toMatchObject({ found: true })
   })
 })

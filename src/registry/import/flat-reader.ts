@@ -1,9 +1,9 @@
 import type { Kind } from '../../crypto/mac.ts'
+import { createFinisher } from './clean-row.ts'
 import type { Column } from './csv.ts'
 import {
   clearValues,
   createContentWriter,
-  createFinisher,
   createFlatValues,
   type FlatValues,
   IGNORED,

@@ -1,16 +1,25 @@
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
+import {
+  closeSync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { Kind } from '../../crypto/mac.ts'
 import { UserError } from '../../errors.ts'
 import type { RegistryTable } from '../registry-table.ts'
-import type { SealedMedia } from '../sealed-record.ts'
+import type { SealedMedia } from '../sealed-entry.ts'
 import { type Column, readHeader } from './csv.ts'
 import type { Input } from './input.ts'
 import { BadRow } from './record-fields.ts'
-import { openRejects, type Rejects } from './rejects.ts'
 import { type Chunk, cutChunks, type Format, splitRows, TOO_LONG } from './rows.ts'
 import type { PackedChunk, Reject } from './seal-chunk.ts'
 import { type SealedRow, unpackRows } from './sealed-rows.ts'
@@ -267,4 +276,62 @@ function toPictures(rows: readonly SealedRow[]): SealedMedia[] {
     rows.map(({ record, media }) => [Buffer.from(record.subject).toString('latin1'), media]),
   )
   return [...bySubject.values()].filter((media) => media !== undefined)
+}
+
+/** The file of rejected rows. Created with the first one; only its owner may read it. */
+type Rejects = {
+  readonly write: (rejects: readonly Reject[]) => void
+  /** Makes the written rows durable, and returns the length of the file. */
+  readonly sync: () => number
+  readonly close: () => void
+}
+
+/** `keptBytes` is the durable length of the file when the import was interrupted. */
+function openRejects(path: string, keptBytes: number): Rejects {
+  if (keptBytes === 0) removeOld(path)
+  let file = keptBytes === 0 ? undefined : reopen(path, keptBytes)
+  let length = file === undefined ? 0 : fstatSync(file).size
+  let unsure = false
+  return {
+    write: (rejects) => {
+      if (rejects.length === 0) return
+      const text = rejects.map((reject) => `${JSON.stringify(reject)}\n`).join('')
+      length += orRefuse(path, () => {
+        file ??= openSync(path, 'a', 0o600)
+        return writeSync(file, text)
+      })
+      unsure = true
+    },
+    sync: () => {
+      if (file !== undefined && unsure && fstatSync(file).isFile()) fdatasyncSync(file)
+      unsure = false
+      return length
+    },
+    close: () => {
+      if (file !== undefined) closeSync(file)
+      file = undefined
+    },
+  }
+}
+
+/** Deletes the file of an earlier import. Anything but a file (/dev/null) is left alone. */
+function removeOld(path: string): void {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (stats?.isFile() || stats?.isSymbolicLink()) orRefuse(path, () => rmSync(path))
+}
+
+function reopen(path: string, keptBytes: number): number {
+  const file = orRefuse(path, () => openSync(path, 'a', 0o600))
+  const stats = fstatSync(file)
+  if (stats.isFile() && stats.size > keptBytes) ftruncateSync(file, keptBytes)
+  return file
+}
+
+function orRefuse<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    throw new UserError(`${path} cannot be written (${code}). Choose another file with --rejected.`)
+  }
 }

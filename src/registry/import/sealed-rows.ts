@@ -1,5 +1,5 @@
 import type { Kind } from '../../crypto/mac.ts'
-import type { SealedMedia, SealedRecord } from '../sealed-record.ts'
+import type { SealedMedia, SealedRecord } from '../sealed-entry.ts'
 
 /** A record that is ready to be saved, and its picture if it has one. */
 export type SealedRow = { readonly record: SealedRecord; readonly media: SealedMedia | undefined }
