@@ -25,7 +25,7 @@ body { font: 10pt/1.4 system-ui, sans-serif; color: #111; background: #fff; max-
 h1 { font-size: 18pt; margin: 0 0 6mm } h2 { font-size: 12pt; margin: 7mm 0 2mm; break-after: avoid }
 table { border-collapse: collapse; width: 100%; table-layout: fixed }
 th, td { border: 0.2mm solid #999; padding: 1mm 1.5mm; text-align: left; vertical-align: top; overflow-wrap: anywhere; font-size: 8pt }
-th { background: #eee } tr { break-tx: avoid } img { max-height: 45mm; float: right }
+th { background: #eee } tr { break-inside: avoid } img { max-height: 45mm; float: right }
 @media print { body { padding: 0; max-width: none } }
 `
 
