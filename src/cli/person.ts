@@ -6,17 +6,18 @@ import type { PersonReport } from '../contract/person-report.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/mac.ts'
 import { loadKeyring } from '../database/load-keyring.ts'
 import { UserError } from '../errors.ts'
-import { toArchiveLimits } from '../people/archive-limits.ts'
-import { eraseAgain, toAgainEntries } from '../people/erase-again.ts'
-import { erasePerson, isAnything, listErased } from '../people/erase-person.ts'
+import {
+  eraseAgain,
+  erasePerson,
+  isAnything,
+  listErased,
+  listRemains,
+  toAgainEntries,
+} from '../people/erase-person.ts'
 import type { Erased } from '../people/erase-rows.ts'
-import { ERASURES_FILE, readErasuresFiles, toErasureFolder } from '../people/erasures-file.ts'
-import { addMissing } from '../people/keep-erasures-file.ts'
-import { createPersonReport } from '../people/person-report.ts'
-import { listRemains } from '../people/remains.ts'
-import { toReportCsv } from '../people/report-csv.ts'
-import { toReportPage } from '../people/report-page.ts'
-import { toReportSections } from '../people/report-sections.ts'
+import { addMissing, ERASURES_FILE, readErasuresFiles, toErasureFolder } from '../people/erasures-file.ts'
+import { createPersonReport, toArchiveLimits } from '../people/person-report.ts'
+import { toReportCsv, toReportPage, toReportSections } from '../people/report-sections.ts'
 import { createRegistry } from '../registry/registry.ts'
 import { print, say, sayJson, strong, toCount, toTable, warn } from '../server/terminal.ts'
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './audit-options.ts'

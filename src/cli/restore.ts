@@ -11,7 +11,7 @@ import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
 import { openStore } from '../context/store.ts'
 import { createTables } from '../context/tables.ts'
-import { eraseAgainIn, toAgainEntries } from '../people/erase-again.ts'
+import { eraseAgainIn, toAgainEntries } from '../people/erase-person.ts'
 import {
   ERASURES_FILE,
   type ErasuresFile,

@@ -1,17 +1,30 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AuditEntry } from '../audit/row.ts'
 import type { CheckpointFolders } from '../audit/settings.ts'
 import { isVirtualNin } from '../contract/person.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { type Kind, toBlindIndex } from '../crypto/mac.ts'
+import { KINDS, type Kind, toBlindIndex, toBlindIndexText } from '../crypto/mac.ts'
+import type { Database } from '../database/database.ts'
 import type { EndedQueued } from '../ledger/queue-erasure.ts'
+import { openStoredResponse } from '../verification/idempotency.ts'
 import { createReference } from '../verification/verification-request.ts'
-import type { Erased } from './erase-rows.ts'
-import type { ErasureTable } from './erasure-table.ts'
-import { toErasureFolder } from './erasures-file.ts'
-import { addErasure } from './keep-erasures-file.ts'
-import type { Tombstone } from './tombstone-table.ts'
-import { findUnnamed } from './unnamed-answers.ts'
+import {
+  type EarlierErasure,
+  type Erased,
+  type ErasedAgain,
+  eraseAgainInTx,
+  type UnnamedAnswer,
+} from './erase-rows.ts'
+import { type ErasureTable, listUnnamed } from './erasure-table.ts'
+import {
+  addErasure,
+  countMissing,
+  type ErasuresFile,
+  parseErasures,
+  toErasureFolder,
+} from './erasures-file.ts'
+import { createTombstoneReads, type Tombstone } from './tombstone-table.ts'
 
 type EraseDeps = {
   readonly store: { readonly erasure: ErasureTable }
@@ -66,10 +79,7 @@ const toErasureHashes = (keyring: Keyring, kind: Kind, number: string) =>
   }) satisfies Omit<Tombstone, 'id' | 'erasedAt'>
 
 /** A verification that was waiting ends here. */
-export const toErasedEnd = (
-  { reference, keyId, mode, operation }: EndedQueued,
-  subject: string,
-): AuditEntry => ({
+const toErasedEnd = ({ reference, keyId, mode, operation }: EndedQueued, subject: string): AuditEntry => ({
   phase: 'outcome',
   request_reference: reference,
   key_id: keyId,
@@ -97,10 +107,166 @@ export function listErased({ records, pictures, keptAnswers, reusedResults, queu
     .join(', ')
 }
 
-export function toErasureDetail(kind: string, found: Erased, reason: string | undefined): string {
+function toErasureDetail(kind: string, found: Erased, reason: string | undefined): string {
   const what = isAnything(found) ? `${kind}: ${listErased(found)}` : kind
   return reason === undefined ? what : `${what}; reason: ${reason}`
 }
 
 /** Like a reference: it sorts by time, and cannot be guessed. */
 const createErasureId = () => createReference().replace('ver_', 'era_')
+
+type ListUnnamed = ErasureTable['listUnnamed']
+
+/** Answers that are decrypted before other work has a turn. */
+const ANSWERS_PER_TURN = 20
+
+type FoundAnswer = UnnamedAnswer & { readonly subject: string | undefined }
+
+/**
+ * Stored responses about virtual NINs whose source returned no NIN have no subject. They live for 24 hours,
+ * and are decrypted to find it. `isWanted` takes the keyed hash of the number in the response, in hex. A response that cannot be
+ * decrypted cannot be replayed either, and may be about anyone: it counts as wanted. There may be many: requests are answered
+ * meanwhile.
+ */
+export async function findUnnamed(
+  list: ListUnnamed,
+  keyring: Keyring,
+  kind: Kind,
+  isWanted: (subject: string) => boolean,
+): Promise<FoundAnswer[]> {
+  const found: FoundAnswer[] = []
+  const operation = `verify_${kind}`
+  for (let from: number | undefined = 0; from !== undefined; ) {
+    const part: Awaited<ReturnType<ListUnnamed>> = await list(operation, from)
+    for (const [index, { keyId, name, sealed }] of part.answers.entries()) {
+      if (index % ANSWERS_PER_TURN === ANSWERS_PER_TURN - 1) await nextTurn()
+      const subject = readSubject(keyring, kind, name, sealed)
+      if (subject === 'none' || (subject !== undefined && !isWanted(subject))) continue
+      found.push({ operation, keyId, name, subject })
+    }
+    await nextTurn()
+    from = part.next
+  }
+  return found
+}
+
+/** `none`: the response is about no person. Undefined: it cannot be decrypted. */
+function readSubject(
+  keyring: Keyring,
+  kind: Kind,
+  name: Uint8Array,
+  sealed: Uint8Array,
+): string | 'none' | undefined {
+  try {
+    const { body, outcome } = openStoredResponse(keyring, name, sealed)
+    if (outcome !== 'verified') return 'none'
+    return toBlindIndexText(keyring.subject, kind, String(JSON.parse(body).data[`${kind}_number`]))
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Erases the people of these files again, inside the transaction of a restore. `missing`: erasures of the backup that are not in
+ * the files, which were deleted or cut and may lack later ones as well.
+ */
+export async function eraseAgainIn(
+  tx: Database,
+  keyring: Keyring,
+  files: readonly ErasuresFile[],
+): Promise<{ readonly erasedAgain: readonly ErasedAgain[]; readonly missing: number }> {
+  const list: ErasureTable['listUnnamed'] = (operation, from) => listUnnamed(tx, operation, from)
+  const erasures = await toEarlierErasures(list, keyring, parseAll(files, keyring))
+  const { missing } = await countMissing(createTombstoneReads(tx), keyring, files)
+  return { erasedAgain: await eraseAgainInTx(tx, erasures, steadyNow()), missing }
+}
+
+/** The same in a database that is in use, in one transaction. */
+export async function eraseAgain(
+  table: ErasureTable,
+  keyring: Keyring,
+  files: readonly ErasuresFile[],
+): Promise<ErasedAgain[]> {
+  const erasures = await toEarlierErasures(table.listUnnamed, keyring, parseAll(files, keyring))
+  return table.eraseAgain(erasures, steadyNow())
+}
+
+const parseAll = (files: readonly ErasuresFile[], keyring: Keyring): Tombstone[] => [
+  ...new Map(files.flatMap((file) => parseErasures(file, keyring)).map((each) => [each.id, each])).values(),
+]
+
+/** With the stored responses that must be decrypted to know whom they are about. */
+async function toEarlierErasures(
+  list: ErasureTable['listUnnamed'],
+  keyring: Keyring,
+  erasures: readonly Tombstone[],
+): Promise<EarlierErasure[]> {
+  const bySubject = new Map(
+    erasures.map((erasure) => [Buffer.from(erasure.subject).toString('hex'), erasure]),
+  )
+  const first = erasures[0]
+  const unnamed: {
+    readonly of: Tombstone | undefined
+    readonly answer: EarlierErasure['unnamed'][number]
+  }[] = []
+  for (const kind of first ? KINDS : [])
+    for (const { subject, ...answer } of await findUnnamed(list, keyring, kind, (each) =>
+      bySubject.has(each),
+    ))
+      unnamed.push({ of: subject === undefined ? first : bySubject.get(subject), answer })
+  return erasures.map((erasure) => ({
+    ...erasure,
+    unnamed: unnamed.flatMap(({ of, answer }) => (of?.id === erasure.id ? [answer] : [])),
+  }))
+}
+
+/** The audit rows of erasures that were applied again. */
+export const toAgainEntries = (erasures: readonly ErasedAgain[], why: string): AuditEntry[] =>
+  erasures.flatMap(({ erasure, ended, ...erased }) => {
+    const subject = Buffer.from(erasure.subject).toString('hex')
+    return [
+      {
+        phase: 'record_erased',
+        subject,
+        outcome: isAnything(erased) ? 'erased' : 'not_found',
+        detail: `${toErasureDetail(erasure.kind, erased, undefined)}; ${why}, first erased ${new Date(erasure.erasedAt).toISOString()}`,
+      },
+      ...ended.map((each) => toErasedEnd(each, subject)),
+    ]
+  })
+
+type Remaining = { readonly what: string; readonly why: string }
+
+/** What an erasure by this number leaves, and why: for the operator, who tells the person. */
+export const listRemains = (number: string): Remaining[] => [
+  ...(isVirtualNin(number) ? [BEHIND_VIRTUAL_NIN] : []),
+  ...REMAINS,
+]
+
+const BEHIND_VIRTUAL_NIN: Remaining = {
+  what: 'what is stored under the NIN behind this virtual NIN: the record, and answers in which a vendor returned the NIN',
+  why: 'A virtual NIN does not tell its NIN without a call to a vendor; erase by the NIN as well.',
+}
+
+const REMAINS: readonly Remaining[] = [
+  {
+    what: 'what is stored under another number of the person: a NIN, a BVN or a virtual NIN',
+    why: 'Nothing tells that the numbers belong together, also if a BVN record contains the NIN; erase by each number.',
+  },
+  {
+    what: 'the rows of the audit log and of its archives, with a keyed hash in place of the number',
+    why: 'The law demands a record of who asked and when; without the root key the hash names no person.',
+  },
+  {
+    what: 'counters of failed matches and of people per day, under a keyed hash, for up to two days',
+    why: 'Without them an erasure would reset the limits on guessing.',
+  },
+  {
+    what: 'a tombstone: keyed hashes of the number and the time',
+    why: 'A restore of an older backup erases the person again by it.',
+  },
+  {
+    what: 'backups that were made before',
+    why: 'They are not changed; delete them when their time is over.',
+  },
+]

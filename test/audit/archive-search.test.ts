@@ -13,7 +13,7 @@ import { prove } from '../../src/audit/prove.ts'
 import { searchAudit } from '../../src/audit/search.ts'
 import { searchTimelines } from '../../src/audit/search-timelines.ts'
 import type { Store } from '../../src/context/store.ts'
-import { listConsents } from '../../src/people/consents.ts'
+import { listConsents } from '../../src/people/recorded-requests.ts'
 import { describeEngines, ENGINES, newFolder } from '../engines.ts'
 import { FIRST, JANUARY, type OldRow, openLog, publicKey, RELEASED, signer, writeOldLog } from './old-log.ts'
 

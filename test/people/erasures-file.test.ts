@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { checkErasures } from '../../src/cli/doctor/data-checks.ts'
 import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { erasePerson } from '../../src/people/erase-person.ts'
-import { createFileStep } from '../../src/people/keep-erasures-file.ts'
+import { createFileStep } from '../../src/people/erasures-file.ts'
 import type { Settings } from '../process/tabbat.ts'
 import {
   ENGINES,

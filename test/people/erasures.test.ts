@@ -1,8 +1,7 @@
 import { appendFileSync, copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { scanErasures } from '../../src/people/erasures-file.ts'
-import { addMissing } from '../../src/people/keep-erasures-file.ts'
+import { addMissing, scanErasures } from '../../src/people/erasures-file.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import type { Settings } from '../process/tabbat.ts'
 import {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { toBlindIndexText } from '../../src/crypto/mac.ts'
-import { findUnnamed } from '../../src/people/unnamed-answers.ts'
+import { findUnnamed } from '../../src/people/erase-person.ts'
 import { sealStoredResponse } from '../../src/verification/idempotency.ts'
 import { ENGINES, newSettings, toNumber, withSealed } from '../registry/sealed-registry.ts'
 

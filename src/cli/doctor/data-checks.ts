@@ -24,8 +24,13 @@ import type { RootKeys } from '../../crypto/root-key.ts'
 import { readDatabaseClock } from '../../database/database-clock.ts'
 import type { NodeRow } from '../../database/node-table.ts'
 import { readServerFacts } from '../../database/server-facts.ts'
-import { ERASURES_FILE, readErasuresFile, scanErasures, toErasureFolder } from '../../people/erasures-file.ts'
-import { countMissing } from '../../people/keep-erasures-file.ts'
+import {
+  countMissing,
+  ERASURES_FILE,
+  readErasuresFile,
+  scanErasures,
+  toErasureFolder,
+} from '../../people/erasures-file.ts'
 import type { GuardFigures } from '../../sources/guard/call-guard.ts'
 import { readSourceReports, type SourceReport } from '../../sources/source-control.ts'
 import { VERSION } from '../../version.ts'

@@ -1,9 +1,12 @@
 import { useState } from 'preact/hooks'
 import type { ErasedPerson } from '../../../../src/admin/people.ts'
 import type { PersonReport } from '../../../../src/contract/person-report.ts'
-import { toReportCsv } from '../../../../src/people/report-csv.ts'
-import { toReportPage } from '../../../../src/people/report-page.ts'
-import { type ReportSection, toReportSections } from '../../../../src/people/report-sections.ts'
+import {
+  type ReportSection,
+  toReportCsv,
+  toReportPage,
+  toReportSections,
+} from '../../../../src/people/report-sections.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
