@@ -1,5 +1,5 @@
 import { auditBy } from '../audit/audit-log.ts'
-import { readShippedFolder } from '../catalogue/folder.ts'
+import { readShippedFolder } from '../catalogue/catalogue.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
 import { checkVendor, disableSource, enableSource, readCallOrders } from '../sources/source-control.ts'

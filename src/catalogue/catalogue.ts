@@ -1,5 +1,12 @@
-import type { InternetBundle, InternetFile, SmeBundle, TvAddOn, TvFile, TvType } from '../contract/bundles.ts'
-import type { CatalogueFolder } from './folder.ts'
+import { assets, readAssetText } from '../assets/asset.ts'
+import type { InternetFile, SmeFile, TvFile } from '../contract/bundles.ts'
+import {
+  type InternetBundle,
+  type SmeBundle,
+  TV_TYPES,
+  type TvAddOn,
+  type TvType,
+} from '../contract/bundles.ts'
 
 /** A TV product with its add-ons, in the catalogue's spelling. */
 type TvProductAddOns = { readonly product_code: string; readonly add_ons: readonly TvAddOn[] }
@@ -99,4 +106,32 @@ function toAges({ internet, sme, tv }: CatalogueFolder): readonly ListAge[] {
 
 function freezeAll<T extends object>(items: readonly T[]): readonly T[] {
   return Object.freeze(items.map((item) => Object.freeze(item)))
+}
+
+export type CatalogueFolder = {
+  readonly internet: readonly InternetFile[]
+  readonly sme: SmeFile
+  readonly tv: readonly TvFile[]
+}
+
+/** The path in the repository. */
+const SHIPPED_FOLDER = 'src/catalogue/data'
+
+export const SME = 'sme.json'
+export const TV = TV_TYPES.map((type) => `${type.toLowerCase()}.json`)
+
+/** The lists that ship with the program. Not validated here: the tests do that. */
+export function readShippedFolder(): CatalogueFolder {
+  const read = <T>(file: string) => JSON.parse(readAssetText(`${SHIPPED_FOLDER}/${file}`)) as T
+  return {
+    internet: toInternetFiles(assets.list(SHIPPED_FOLDER)).map((file) => read<InternetFile>(file)),
+    sme: read<SmeFile>(SME),
+    tv: TV.map((file) => read<TvFile>(file)),
+  }
+}
+
+export function toInternetFiles(names: readonly string[]) {
+  return names
+    .filter((file) => file.endsWith('.json') && !file.startsWith('.') && file !== SME && !TV.includes(file))
+    .sort()
 }

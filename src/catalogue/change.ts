@@ -6,8 +6,7 @@ import { SourceError } from '../sources/source.ts'
 import { SOURCE_PROBLEMS } from '../sources/source-problem.ts'
 import { VENDORS, type VendorName } from '../sources/vendors.ts'
 import type { CatalogueTable } from './catalogue-table.ts'
-import { refuseUnclean } from './clean.ts'
-import { mergeFiles, parseFiles, parseList } from './content.ts'
+import { mergeFiles, parseFiles, parseList, refuseUnclean } from './content.ts'
 import { type SyncRequest, syncCatalogue } from './sync.ts'
 import {
   type CatalogueDeps,
@@ -34,7 +33,7 @@ export async function syncVendor(
   try {
     return await syncCatalogue(deps, source, request)
   } catch (error) {
-    throw error instanceof SourceError ? toUserError(error) : error
+    throw error instanceof SourceError ? fetchError(error) : error
   } finally {
     await source.close?.()
   }
@@ -51,7 +50,7 @@ const listRequired = (name: VendorName) =>
     .join(' and ')
 
 /** A vendor's own text is not repeated. */
-function toUserError({ source, reason, problem }: SourceError): UserError {
+function fetchError({ source, reason, problem }: SourceError): UserError {
   const advice = problem === undefined ? '' : ` ${SOURCE_PROBLEMS[problem]}`
   return new UserError(
     `The lists of ${source} could not be fetched (${reason}).${advice} Nothing was changed.`,

@@ -1,7 +1,11 @@
 import { hash } from 'node:crypto'
-import type { CatalogueFiles, InternetFile, TvFile } from '../contract/bundles.ts'
-import { TV_TYPES } from '../contract/bundles.ts'
-import { CatalogueFileError, parseInternetFile, parseTvFile } from './file.ts'
+import { createRequire } from 'node:module'
+import { basename } from 'node:path'
+import type { Ajv, ErrorObject } from 'ajv'
+import { AS_OF_RULE, type CatalogueFiles, InternetFile, TV_TYPES, TvFile } from '../contract/bundles.ts'
+import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
+import type { Static, TSchema } from '../contract/schema.ts'
+import { UserError } from '../errors.ts'
 
 /** The content of a version: the lists as JSON, and a digest to compare versions. */
 export type Content = { readonly content: string; readonly digest: string }
@@ -75,4 +79,140 @@ export function mergeFiles(current: CatalogueFiles, fresh: CatalogueFiles): Cata
 function replaceBy<T>(toName: (list: T) => string, current: readonly T[], fresh: readonly T[]): T[] {
   const byName = new Map([...current, ...fresh].map((list) => [toName(list), list]))
   return [...byName.values()]
+}
+
+/** A sentence for the operator: which file, where in it, what is wrong. */
+export class CatalogueFileError extends UserError {
+  override readonly name = 'CatalogueFileError'
+}
+
+export function parseInternetFile(file: string, content: unknown): InternetFile {
+  const parsed = parseShape(InternetFile, file, content)
+  // One file per segment, named after it: two files can then never claim the same segment.
+  requireThat(parsed.segment === basename(file, '.json'), file, '/segment', 'must equal the name of the file')
+  requireUniqueCodes(file, '/bundles', parsed.bundles)
+  return parsed
+}
+
+export function parseTvFile(file: string, content: unknown): TvFile {
+  const parsed = parseShape(TvFile, file, content)
+  const named = parsed.type.toLowerCase() === basename(file, '.json')
+  requireThat(named, file, '/type', 'must equal the name of the file in upper case')
+  requireUniqueCodes(file, '/products', parsed.products)
+  requireUniqueCodes(file, '/add_ons', parsed.add_ons)
+  const known = new Set(parsed.products.map((product) => product.code))
+  for (const [index, addOn] of parsed.add_ons.entries()) {
+    const unknown = addOn.products.find((code) => !known.has(code))
+    const path = `/add_ons/${index}/products`
+    requireThat(unknown === undefined, file, path, `names "${unknown}", which is not a product of this file`)
+  }
+  return parsed
+}
+
+const require = createRequire(import.meta.url)
+let validator: Ajv | undefined
+
+/** Loaded when a list is checked: with the shipped lists, a server starts sooner without it. */
+function openValidator(): Ajv {
+  validator ??= new (require('ajv') as typeof import('ajv')).Ajv({ strict: false, verbose: true })
+  return validator
+}
+
+export function parseShape<T extends TSchema & { properties: unknown }>(
+  shape: T,
+  file: string,
+  content: unknown,
+): Static<T> {
+  const ajv = openValidator()
+  if (!ajv.validate(shape, content)) throw shapeError(file, ajv.errors?.[0])
+  const { as_of } = content as { as_of: string }
+  requireThat(isRealDate(as_of), file, '/as_of', `${AS_OF_RULE}, not "${as_of}"`)
+  return content as Static<T>
+}
+
+/** Our own rule where the shape has one, else what is missing, unknown or of the wrong type. */
+function shapeError(file: string, problem: ErrorObject | undefined): CatalogueFileError {
+  const { instancePath = '', keyword, params, message = 'does not fit' } = problem ?? {}
+  const rule = (problem?.parentSchema as { 'x-rule'?: string } | undefined)?.['x-rule']
+  if (keyword === 'additionalProperties')
+    return fileError(file, `${instancePath}/${params?.additionalProperty}`, 'is not a known field')
+  if (keyword === 'required')
+    return fileError(file, `${instancePath}/${params?.missingProperty}`, 'is missing')
+  if (rule === undefined || keyword === 'type') return fileError(file, instancePath, message)
+  return fileError(file, instancePath, `${rule}, not ${JSON.stringify(problem?.data)}`)
+}
+
+export function requireUniqueCodes(file: string, path: string, items: readonly { code: string }[]) {
+  const seen = new Set<string>()
+  for (const [index, { code }] of items.entries()) {
+    const key = code.toLowerCase()
+    requireThat(
+      !seen.has(key),
+      file,
+      `${path}/${index}/code`,
+      `repeats the code "${code}" (case does not count)`,
+    )
+    seen.add(key)
+  }
+}
+
+export function requireThat(holds: boolean, file: string, path: string, what: string) {
+  if (!holds) throw fileError(file, path, what)
+}
+
+function fileError(file: string, path: string, what: string) {
+  return new CatalogueFileError(`${file}: ${path === '' ? 'the file' : path} ${what}.`)
+}
+
+function isRealDate(value: string) {
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(value) ? Date.parse(`${value}T00:00:00Z`) : Number.NaN
+  // February 30 is parsed as a day in March, so the parsed date must equal the text.
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value)
+}
+
+/** Control and format characters (also bidirectional ones), line breaks, unpaired surrogates. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u
+/** Tags, and characters written as &lt; or &#60;. */
+const MARKUP = /[<>]|&(?:#\d+|#x[\da-f]+|[a-z][\da-z]*);/i
+const MAX_LENGTH = 200
+const MAX_PRICE = 999_999_999
+
+/**
+ * Imported lists are shown in web pages and terminals: text must be plain, and prices plausible. Lists stored before this
+ * rule are still read. The message never repeats the text.
+ */
+export function refuseUnclean({ internet, tv }: CatalogueFiles): void {
+  const named = [
+    ...internet.map((list) => [list.segment, list] as const),
+    ...tv.map((list) => [list.type.toLowerCase(), list] as const),
+  ]
+  const problems = named.flatMap(([name, list]) => {
+    const problem = findProblem('', list)
+    return problem === undefined ? [] : [`${name}.json: ${problem}.`]
+  })
+  if (problems.length > 0) throw new CatalogueFileError(problems.join('\n'))
+}
+
+/** The first problem of a list: path and rule. */
+function findProblem(path: string, value: unknown): string | undefined {
+  if (typeof value === 'string') {
+    const rule = findRule(path.slice(path.lastIndexOf('/') + 1), value)
+    return rule === undefined ? undefined : `${path} ${rule}`
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [name, inner] of Object.entries(value)) {
+    const problem = findProblem(`${path}/${name}`, inner)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+function findRule(field: string, text: string): string | undefined {
+  if (UNSEEN.test(text)) return 'holds a control character, a line break or an invisible character'
+  if (MARKUP.test(text)) return 'holds markup (<, > or an entity such as &lt;)'
+  if (text.length > MAX_LENGTH) return `is longer than ${MAX_LENGTH} characters`
+  if (field === 'price' && !(Number(text) > 0 && Number(text) <= MAX_PRICE))
+    return `must be a price above 0 and of at most ${MAX_PRICE}`
+  if (field === 'note' && holdsPersonNumber(text)) return PERSON_NUMBER_RULE
+  return undefined
 }

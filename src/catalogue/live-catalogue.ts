@@ -1,8 +1,11 @@
+import { openVendor } from '../sources/open-vendor.ts'
+import type { SourceSettings } from '../sources/settings.ts'
+import type { Source } from '../sources/source.ts'
 import type { Log } from '../telemetry/log.ts'
-import { type Catalogue, createCatalogue } from './catalogue.ts'
-import type { CatalogueTable } from './catalogue-table.ts'
+import { type Catalogue, createCatalogue, readShippedFolder } from './catalogue.ts'
 import { parseFiles } from './content.ts'
-import { readShippedFolder } from './folder.ts'
+import type { CatalogueSettings } from './settings.ts'
+import type { CatalogueDeps } from './versions.ts'
 
 /** The active lists, in memory. A new version is in use seconds after it was saved. */
 export type LiveCatalogue = Catalogue & {
@@ -14,19 +17,21 @@ export type LiveCatalogue = Catalogue & {
   readonly learntAt: () => number
   /** Looks for a new version now. */
   readonly refresh: () => Promise<void>
-  readonly close: () => void
+  readonly close: () => Promise<void>
 }
 
-type LiveOptions = {
-  readonly table: Pick<CatalogueTable, 'newestId' | 'newest'>
-  readonly log: Pick<Log, 'event'>
-  readonly pollMs?: number
-}
+type CatalogueConfig = CatalogueSettings & Pick<SourceSettings, 'vendors' | 'sourcesPrivate'>
 
 /** All nodes must switch within 5 seconds. */
 const POLL_MS = 2000
 
-export async function openCatalogue({ table, log, pollMs = POLL_MS }: LiveOptions): Promise<LiveCatalogue> {
+/** The catalogue of a server: in memory, and synced on a schedule when the settings say so. */
+export async function openCatalogue(
+  config: CatalogueConfig,
+  deps: CatalogueDeps,
+  log: Log,
+): Promise<LiveCatalogue> {
+  const { table } = deps
   const shipped = readShippedFolder()
   let current = createCatalogue(shipped)
   let version = 0
@@ -71,10 +76,11 @@ export async function openCatalogue({ table, log, pollMs = POLL_MS }: LiveOption
   let timer: NodeJS.Timeout | undefined
   const poll = () => {
     if (closed) return
-    timer = setTimeout(() => void refresh().then(poll), pollMs).unref()
+    timer = setTimeout(() => void refresh().then(poll), POLL_MS).unref()
   }
   await refresh()
   poll()
+  const schedule = await openSchedule(config, deps, log)
 
   return {
     get current() {
@@ -97,9 +103,31 @@ export async function openCatalogue({ table, log, pollMs = POLL_MS }: LiveOption
     findTvProduct: (type, productCode) => current.findTvProduct(type, productCode),
     learntAt: () => learntAt,
     refresh,
-    close: () => {
+    close: async () => {
       closed = true
       clearTimeout(timer)
+      await schedule?.close()
+    },
+  }
+}
+
+/** These vendors have their own connections, so a sync never delays a verification. */
+async function openSchedule(
+  { catalogueSync, catalogueSources = [], vendors, sourcesPrivate }: CatalogueConfig,
+  deps: CatalogueDeps,
+  log: Log,
+): Promise<{ readonly close: () => Promise<void> } | undefined> {
+  if (catalogueSync === 'off') return undefined
+  // Loaded on demand: most servers start without it.
+  const { startSchedule } = await import('./sync.ts')
+  const options = { vendors, allowPrivate: sourcesPrivate === 'on' }
+  const sources: Source[] = []
+  for (const name of catalogueSources) sources.push(await openVendor(name, options))
+  const schedule = startSchedule({ deps, log, sources, everyMs: catalogueSync })
+  return {
+    close: async () => {
+      await schedule.close()
+      for (const source of sources) await source.close?.()
     },
   }
 }

@@ -3,11 +3,10 @@ import type { CatalogueFiles } from '../contract/bundles.ts'
 import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import type { SourceTable } from '../sources/source-table.ts'
+import { readShippedFolder } from './catalogue.ts'
 import type { CatalogueTable, NewVersion, VersionHead, VersionRow } from './catalogue-table.ts'
 import { parseFiles, toContent } from './content.ts'
-import { type Change, diffFiles, summarise } from './diff.ts'
-import { readShippedFolder } from './folder.ts'
-import { listDoubts } from './plausible.ts'
+import { type Change, diffFiles, listDoubts, summarise } from './diff.ts'
 import type { ReviewTable } from './review-table.ts'
 
 export type CatalogueDeps = {

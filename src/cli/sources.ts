@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { readShippedFolder } from '../catalogue/folder.ts'
+import { readShippedFolder } from '../catalogue/catalogue.ts'
 import { loadConfig } from '../context/config.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toCount, toTable } from '../server/terminal.ts'

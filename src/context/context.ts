@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { RevocationsKeeper } from '../backup/keep-revocations.ts'
 import type { Batches } from '../batches/batches.ts'
-import type { RefreshedCatalogue } from '../catalogue/refresh.ts'
+import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Kind } from '../crypto/mac.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
@@ -42,7 +42,7 @@ export type Context = {
   readonly rateLimit: RateLimit | undefined
   /** Undefined: the listeners speak plain HTTP. */
   readonly certificate: TlsCertificate | undefined
-  readonly catalogue: RefreshedCatalogue
+  readonly catalogue: LiveCatalogue
   readonly registry: Registry
   readonly guessLimit: GuessLimit
   readonly audit: AuditLog

@@ -4,7 +4,7 @@ import { loadNodeName } from '../audit/chain-claim.ts'
 import { openAudit } from '../audit/open-audit.ts'
 import { keepRevocationsFile } from '../backup/keep-revocations.ts'
 import { openBatches } from '../batches/batches.ts'
-import { openRefreshedCatalogue } from '../catalogue/refresh.ts'
+import { openCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Config } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
 import { openNodes } from '../context/nodes.ts'
@@ -15,8 +15,7 @@ import { toFatal } from '../database/failure.ts'
 import { openTlsCertificate } from '../http/tls-listener.ts'
 import { openAuthenticate, openFindCaller } from '../keys/authenticate.ts'
 import { openRateLimit } from '../keys/rate-limit.ts'
-import { openRegistry } from '../registry/registry.ts'
-import { toRegistrySource } from '../registry/registry.ts'
+import { openRegistry, toRegistrySource } from '../registry/registry.ts'
 import { openScrub } from '../registry/scrub.ts'
 import { openRequests } from '../requests/request-log.ts'
 import { createSingleFlight } from '../sources/failover.ts'
@@ -164,7 +163,7 @@ async function openSources(config: Config, { store, registry, audit, log }: Sour
   }
   const sourceChain = await openSourceChain(config, chainDeps)
   const catalogueDeps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }
-  const catalogue = await openRefreshedCatalogue(config, catalogueDeps, log)
+  const catalogue = await openCatalogue(config, catalogueDeps, log)
   return { sourceChain, catalogue, sourceCalls }
 }
 

@@ -1,8 +1,8 @@
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { createCatalogue } from '../../src/catalogue/catalogue.ts'
-import { readFolder } from '../../src/catalogue/folder.ts'
 import { InternetBundle, SmeBundle, TvAddOn, TvAddOnsRequest } from '../../src/contract/bundles.ts'
+import { readFolder } from './read-folder.ts'
 
 const catalogue = createCatalogue(readFolder('src/catalogue/data'))
 const smile = catalogue.listInternetBundles('smile') ?? []

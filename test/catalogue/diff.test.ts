@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { diffFiles, summarise } from '../../src/catalogue/diff.ts'
-import { listDoubts } from '../../src/catalogue/plausible.ts'
+import { diffFiles, listDoubts, summarise } from '../../src/catalogue/diff.ts'
 import { readShipped } from '../../src/catalogue/versions.ts'
 import type { CatalogueFiles } from '../../src/contract/bundles.ts'
 

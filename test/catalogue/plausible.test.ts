@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { listDoubts } from '../../src/catalogue/plausible.ts'
+import { listDoubts } from '../../src/catalogue/diff.ts'
 import type { CatalogueFiles } from '../../src/contract/bundles.ts'
 
 const list = (prices: readonly (number | string)[], first = 0): CatalogueFiles => ({

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createCatalogue } from '../../src/catalogue/catalogue.ts'
+import { createCatalogue, readShippedFolder } from '../../src/catalogue/catalogue.ts'
 import { toContent } from '../../src/catalogue/content.ts'
-import { readShippedFolder } from '../../src/catalogue/folder.ts'
 import { listVersions, readCurrent, readVersion, saveVersion } from '../../src/catalogue/versions.ts'
 import { raisePrices } from '../../src/simulator/price-list.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'

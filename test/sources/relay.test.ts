@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readShippedFolder } from '../../src/catalogue/folder.ts'
+import { readShippedFolder } from '../../src/catalogue/catalogue.ts'
 import { loadConfig } from '../../src/context/config.ts'
 import type { CatalogueFiles } from '../../src/contract/bundles.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'

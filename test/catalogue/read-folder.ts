@@ -1,21 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assets, readAssetText } from '../assets/asset.ts'
-import type { InternetFile, SmeFile, TvFile } from '../contract/bundles.ts'
-import { TV_TYPES } from '../contract/bundles.ts'
-import { CatalogueFileError, parseInternetFile, parseSmeFile, parseTvFile } from './file.ts'
-
-export type CatalogueFolder = {
-  readonly internet: readonly InternetFile[]
-  readonly sme: SmeFile
-  readonly tv: readonly TvFile[]
-}
-
-/** The path in the repository. */
-const SHIPPED_FOLDER = 'src/catalogue/data'
-
-const SME = 'sme.json'
-const TV = TV_TYPES.map((type) => `${type.toLowerCase()}.json`)
+import { type CatalogueFolder, SME, TV, toInternetFiles } from '../../src/catalogue/catalogue.ts'
+import {
+  CatalogueFileError,
+  parseInternetFile,
+  parseShape,
+  parseTvFile,
+  requireThat,
+  requireUniqueCodes,
+} from '../../src/catalogue/content.ts'
+import { SmeFile } from '../../src/contract/bundles.ts'
 
 /**
  * Reads and validates all lists of a folder. The name of a file says what it holds: the SME list, a TV provider,
@@ -42,20 +36,24 @@ export function readFolder(folder: string): CatalogueFolder {
   return { internet, sme, tv }
 }
 
-/** The lists that ship with the program. Not validated here: the tests do that. */
-export function readShippedFolder(): CatalogueFolder {
-  const read = <T>(file: string) => JSON.parse(readAssetText(`${SHIPPED_FOLDER}/${file}`)) as T
-  return {
-    internet: toInternetFiles(assets.list(SHIPPED_FOLDER)).map((file) => read<InternetFile>(file)),
-    sme: read<SmeFile>(SME),
-    tv: TV.map((file) => read<TvFile>(file)),
-  }
-}
+const SME_SIZES = (
+  '50MB 150MB 250MB 500MB 1GB 2GB 3GB 5GB 10GB 12GB 15GB 20GB ' +
+  '25GB 30GB 40GB 50GB 60GB 70GB 75GB 80GB 90GB 100GB'
+).split(' ')
 
-function toInternetFiles(names: readonly string[]) {
-  return names
-    .filter((file) => file.endsWith('.json') && !file.startsWith('.') && file !== SME && !TV.includes(file))
-    .sort()
+/** The contract fixes this list. */
+function parseSmeFile(file: string, content: unknown): SmeFile {
+  const parsed = parseShape(SmeFile, file, content)
+  requireUniqueCodes(file, '/bundles', parsed.bundles)
+  const count = SME_SIZES.length
+  requireThat(parsed.bundles.length === count, file, '/bundles', `must list the contract's ${count} sizes`)
+  for (const [index, size] of SME_SIZES.entries()) {
+    const bundle = parsed.bundles[index]
+    const fits =
+      bundle?.description === `SME DATA ${size}` && bundle.code === `sme_data_${size.toLowerCase()}`
+    requireThat(fits, file, `/bundles/${index}`, `must be the contract's ${size} bundle`)
+  }
+  return parsed
 }
 
 function readJson(folder: string, file: string): unknown {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createCatalogue } from '../../src/catalogue/catalogue.ts'
-import { readFolder } from '../../src/catalogue/folder.ts'
+import { readFolder } from './read-folder.ts'
 
 let folder = ''
 
