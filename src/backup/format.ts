@@ -2,7 +2,6 @@ import type { KeyObject } from 'node:crypto'
 import type { RootKeys } from '../crypto/root-key.ts'
 import type { Row, Value } from '../database/database.ts'
 import { UserError } from '../errors.ts'
-import type { DataTable } from './data-tables.ts'
 
 /**
  * A backup is gzipped text with one JSON value a line, the same for both databases:
@@ -43,7 +42,7 @@ export function toBackupKey({ candidates, where }: RootKeys, header: Header): Ke
 export const toMacText = (mac: string) => `,"mac":"${mac}"}`
 
 /** The largest line is a picture of 1 MiB; a longer line means that this is not a backup. */
-export const LONGEST_LINE = 16 * 1024 * 1024
+export const MAX_LINE_BYTES = 16 * 1024 * 1024
 
 type Encoded = string | number | null | { readonly base64: string }
 
@@ -63,3 +62,88 @@ export function decodeValue(value: unknown): Value | undefined {
   const { base64 } = value as { base64?: unknown }
   return typeof base64 === 'string' ? Buffer.from(base64, 'base64') : undefined
 }
+
+/**
+ * Every table that holds data, in the order of a backup and a restore. A migration that creates a table adds it here; a test
+ * fails when one is missing. Columns are read from the database, so a new column needs no change here.
+ *
+ * A backup of an older schema is restored into the present tables, and new columns take their defaults: a migration that
+ * rewrites data needs code that does the same after a restore.
+ */
+export const DATA_TABLES = [
+  'meta',
+  'api_keys',
+  'registry',
+  'media',
+  'imports',
+  'attempts',
+  'key_subjects',
+  'key_days',
+  'idempotency',
+  'queued_verifications',
+  'queue_counts',
+  'batches',
+  'batch_rows',
+  'batch_paces',
+  'source_switches',
+  'source_orders',
+  'source_spend',
+  'key_spend',
+  'source_states',
+  'reused_results',
+  'catalogue_versions',
+  'catalogue_syncs',
+  'catalogue_reviews',
+  'accounts',
+  'admin_tokens',
+  'totp_secrets',
+  'recovery_codes',
+  'passkeys',
+  'account_identities',
+  'webhook_endpoints',
+  'webhook_subscriptions',
+  'webhook_deliveries',
+  'webhook_attempts',
+  'event_states',
+  'unlogged_events',
+  'statistics',
+  'latencies',
+  'source_calls',
+  'field_policies',
+  'audit',
+  'audit_chains',
+  'checkpoints',
+  'audit_losses',
+  'audit_archives',
+  'erasures',
+  'removed_access',
+] as const
+export type DataTable = (typeof DATA_TABLES)[number]
+
+/**
+ * Not in a backup, and emptied by a restore: valid for hours only and worth stealing, of use only to a process that has
+ * ended, rebuilt from other tables, or a log of the past days.
+ */
+export const TRANSIENT_TABLES = [
+  'sessions',
+  'invitations',
+  'sign_in_failures',
+  'used_challenges',
+  'source_refunds',
+  'nodes',
+  'rate_windows',
+  'audit_subject_blocks',
+  'audit_subject_pages',
+  'request_blocks',
+  'storage_sizes',
+  'audit_consent_blocks',
+  'audit_consent_pages',
+] as const
+
+/** Triggers in the database refuse to delete rows of these. */
+export const APPEND_ONLY: readonly DataTable[] = ['field_policies', 'audit', 'checkpoints']
+
+export const isDataTable = (name: unknown): name is DataTable => DATA_TABLES.includes(name as DataTable)
+
+/** How many rows are held in memory at once; pictures are large. */
+export const rowsAtOnce = (table: DataTable) => (table === 'media' ? 4 : 200)

@@ -1,7 +1,7 @@
 import type { Database, Row } from '../database/database.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { openSqlite } from '../database/sqlite.ts'
-import { type DataTable, rowsAtOnce } from './data-tables.ts'
+import { type DataTable, rowsAtOnce } from './format.ts'
 
 /** The tables at one moment, regardless of later writes. */
 export type Snapshot = {

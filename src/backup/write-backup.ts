@@ -1,16 +1,28 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { constants, createGzip } from 'node:zlib'
+import { constants, createGunzip, createGzip } from 'node:zlib'
 import type { RootKeys } from '../crypto/root-key.ts'
 import type { Row } from '../database/database.ts'
 import { SCHEMA_VERSION } from '../database/migrate.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
-import { DATA_TABLES } from './data-tables.ts'
 import {
   type Counts,
+  DATA_TABLES,
   encodeRow,
   FORMAT,
   FORMAT_VERSION,
@@ -18,8 +30,8 @@ import {
   toBackupKey,
   toMacText,
 } from './format.ts'
+import { readBackup, splitLines } from './read-backup.ts'
 import { type Snapshot, withSnapshot } from './snapshot.ts'
-import { writeAtomically } from './write-atomically.ts'
 
 type BackupOptions = {
   /** Replaces an existing file. */
@@ -114,4 +126,115 @@ async function* withEnd(lines: AsyncIterable<string>, key: KeyObject, counts: Co
   }
   const end = JSON.stringify({ end: true, counts }).slice(0, -1)
   yield `${end}${toMacText(mac.update(end).digest('hex'))}\n`
+}
+
+/**
+ * Writes a temporary file and renames it when it is complete and on disk, so that the file is never incomplete. Only its owner
+ * may read it.
+ */
+async function writeAtomically<T>(
+  file: string,
+  force: boolean,
+  write: (partial: string) => Promise<T>,
+): Promise<T> {
+  refuseExisting(file, force)
+  const partial = `${file}.partial`
+  const started = create(partial)
+  try {
+    const result = await write(partial)
+    refuseExisting(file, force)
+    if (statSync(partial).ino !== started)
+      throw new UserError(`Another backup is being written to ${file}. Nothing was changed by this one.`)
+    renameSync(partial, file)
+    syncFolder(dirname(file))
+    return result
+  } catch (error) {
+    rmSync(partial, { force: true })
+    throw writeError(partial, error)
+  }
+}
+
+function refuseExisting(file: string, force: boolean): void {
+  if (!force && existsSync(file))
+    throw new UserError(`${file} exists. Give another name, or --force to replace it.`)
+}
+
+/** Deletes what an interrupted run left, and creates the temporary file. Returns its inode. */
+function create(partial: string): number {
+  try {
+    rmSync(partial, { force: true })
+    closeSync(openSync(partial, 'wx', 0o600))
+    return statSync(partial).ino
+  } catch (error) {
+    throw writeError(partial, error)
+  }
+}
+
+function syncFolder(folder: string): void {
+  const opened = openSync(folder, 'r')
+  fsyncSync(opened)
+  closeSync(opened)
+}
+
+function writeError(partial: string, error: unknown): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (code === 'ENOSPC')
+    return new UserError(`The disk of ${partial} is full. Free some space, or write to another disk.`)
+  if (syscall === undefined) return error
+  const folder = dirname(resolve(partial))
+  if (!existsSync(folder))
+    return new UserError(`There is no folder ${folder}. Create it, or give another file.`)
+  return new UserError(`${partial} cannot be written (${code}). Give another file.`)
+}
+
+/** The names that `tabbat backup --keep` gives: tabbat-20260301-023000.backup, in UTC. */
+const NAME = /^tabbat-\d{8}-\d{6}\.backup$/
+
+export function toBackupFile(folder: string, at: Date): string {
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new UserError(`${folder} is not a folder. With --keep, name the folder of the backups.`)
+  const [date = '', time = ''] = at.toISOString().replaceAll(/[-:]/g, '').split(/[T.]/)
+  return join(folder, `tabbat-${date}-${time}.backup`)
+}
+
+/**
+ * Deletes the oldest backups of this installation in the folder but `keep`, and returns their files. The new one is read back
+ * first: if it is damaged, nothing is deleted. Files with other names or of another root key stay.
+ */
+export async function deleteOldBackups(
+  folder: string,
+  newest: string,
+  { keep, rootKeys }: { readonly keep: number; readonly rootKeys: RootKeys },
+): Promise<string[]> {
+  const { header } = await readBackup(newest, rootKeys, { onRows: () => {} })
+  const own: string[] = []
+  for (const name of readdirSync(folder)
+    .filter((each) => NAME.test(each))
+    .toSorted()) {
+    const file = join(folder, name)
+    if (file === newest) continue
+    if ((await readHeader(file))?.root_fingerprint === header.root_fingerprint) own.push(file)
+  }
+  const old = own.slice(0, Math.max(0, own.length - (keep - 1)))
+  for (const file of old) rmSync(file)
+  return old
+}
+
+/** The first line; undefined when the file is not a backup or cannot be read. */
+async function readHeader(file: string): Promise<Partial<Header> | undefined> {
+  const input = createReadStream(file)
+  const text = createGunzip()
+  input.on('error', (error) => text.destroy(error))
+  try {
+    for await (const line of splitLines(input.pipe(text))) {
+      const header = JSON.parse(line.toString()) as Partial<Header> | null
+      return header?.format === FORMAT ? header : undefined
+    }
+  } catch {
+    // Damaged, or another file: it stays.
+  } finally {
+    input.destroy()
+    text.destroy()
+  }
+  return undefined
 }

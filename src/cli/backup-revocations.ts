@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import type { SignedFile } from '../audit/signed-file.ts'
-import { type AccessTables, readAccess } from '../backup/access.ts'
 import {
   type Applied,
   applyRevocations,
@@ -10,7 +9,13 @@ import {
   toRevocationEntries,
   toRevocationText,
 } from '../backup/find-revocations.ts'
-import { parseRevocations, REVOCATIONS_FILE, readRevocationsFile } from '../backup/revocations-file.ts'
+import {
+  type AccessTables,
+  parseRevocations,
+  REVOCATIONS_FILE,
+  readAccess,
+  readRevocationsFile,
+} from '../backup/revocations-file.ts'
 import { createTables } from '../context/tables.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'

@@ -1,6 +1,6 @@
 import { type AuditLog, auditBy, openAuditLog } from '../audit/audit-log.ts'
 import { createSigner, type Signer } from '../audit/signing.ts'
-import { createKeepRevocations, toRevocationsFolder } from '../backup/keep-revocations.ts'
+import { createKeepRevocations, toRevocationsFolder } from '../backup/find-revocations.ts'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { AuditLog } from '../audit/audit-log.ts'
-import type { RevocationsKeeper } from '../backup/keep-revocations.ts'
+import type { RevocationsKeeper } from '../backup/find-revocations.ts'
 import type { Batches } from '../batches/batches.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Keyring } from '../crypto/keyring.ts'

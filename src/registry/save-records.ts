@@ -91,11 +91,7 @@ export async function dropPictures(tx: Database, records: readonly SealedRecord[
 export const REFRESH_EVERY_MS = 24 * 60 * 60 * 1000
 
 /** Notes that an import contained these records, for those that were not refreshed since a day. */
-export async function refreshRecords(
-  tx: Database,
-  records: readonly SealedRecord[],
-  at: number,
-): Promise<void> {
+async function refreshRecords(tx: Database, records: readonly SealedRecord[], at: number): Promise<void> {
   const before = at - REFRESH_EVERY_MS
   if (tx.dialect === 'postgres') {
     await avoidTableScans(tx)

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
-import { insertRows } from '../../src/backup/restore-rows.ts'
+import { insertRows } from '../../src/backup/restore-backup.ts'
 import type { Store } from '../../src/context/store.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
 import { POSTGRES } from '../engines.ts'

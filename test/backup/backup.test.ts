@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { DATA_TABLES, TRANSIENT_TABLES } from '../../src/backup/data-tables.ts'
+import { DATA_TABLES, TRANSIENT_TABLES } from '../../src/backup/format.ts'
 import { restoreBackup } from '../../src/backup/restore-backup.ts'
 import { withSnapshot } from '../../src/backup/snapshot.ts'
 import { writeBackup } from '../../src/backup/write-backup.ts'

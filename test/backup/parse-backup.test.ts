@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { FORMAT, FORMAT_VERSION, toBackupKey, toMacText } from '../../src/backup/format.ts'
-import { parseBackup } from '../../src/backup/parse-backup.ts'
+import { parseBackup } from '../../src/backup/read-backup.ts'
 import { createRootKeyText, parseRootKey, type RootKeys } from '../../src/crypto/root-key.ts'
 import { SCHEMA_VERSION } from '../../src/database/migrate.ts'
 

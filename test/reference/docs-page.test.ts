@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { createCatalogue } from '../../src/catalogue/catalogue.ts'
-import { readShippedFolder } from '../../src/catalogue/catalogue.ts'
+import { createCatalogue, readShippedFolder } from '../../src/catalogue/catalogue.ts'
 import { EVENT_TYPES } from '../../src/contract/event.ts'
 import { ERRORS } from '../../src/errors.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'

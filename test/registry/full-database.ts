@@ -1,5 +1,5 @@
-import { DATA_TABLES } from '../../src/backup/data-tables.ts'
-import { insertRows } from '../../src/backup/restore-rows.ts'
+import { DATA_TABLES } from '../../src/backup/format.ts'
+import { insertRows } from '../../src/backup/restore-backup.ts'
 import type { Store } from '../../src/context/store.ts'
 import type { Database, Value } from '../../src/database/database.ts'
 

@@ -6,12 +6,12 @@ import { readLastCheckpoint } from '../../audit/checkpoint-folder.ts'
 import { listUnacceptedLosses, toLossRanges } from '../../audit/losses.ts'
 import { openCheckpoint, type SignedHead, toPublicKey } from '../../audit/open-checkpoint.ts'
 import { createSigner } from '../../audit/signing.ts'
-import { isEnded, readAccess } from '../../backup/access.ts'
-import { findOpenRevocations } from '../../backup/find-revocations.ts'
-import { toRevocationsFolder } from '../../backup/keep-revocations.ts'
+import { findOpenRevocations, toRevocationsFolder } from '../../backup/find-revocations.ts'
 import {
   fold,
+  isEnded,
   REVOCATIONS_FILE,
+  readAccess,
   readRevocationsFile,
   scanRevocations,
 } from '../../backup/revocations-file.ts'
