@@ -16,7 +16,6 @@ import type { KeyRow } from '../keys/key-rows.ts'
 import type { KeyTable } from '../keys/key-table.ts'
 import { listOptions } from '../keys/options.ts'
 import type { RemovalTable } from '../ledger/removal-table.ts'
-import type { WebhookTable } from '../webhooks/webhook-table.ts'
 
 /**
  * What gives access, and how far, in a file outside the database: `revocations.log` beside `checkpoints.log`. After a restore of an
@@ -118,11 +117,28 @@ export type StoredAccess = Access & {
   readonly endedAt: number | undefined
 }
 
+/** The table of webhook endpoints, as far as it is needed here. */
+type EndpointTable = {
+  readonly list: () => Promise<readonly Endpoint[]>
+  readonly disable: (id: string, at: number) => Promise<unknown>
+  readonly remove: (id: string) => Promise<unknown>
+}
+
+type Endpoint = {
+  readonly id: string
+  readonly name: string
+  readonly url: string
+  readonly secret: Uint8Array
+  readonly events: readonly string[]
+  readonly lineages: readonly string[]
+  readonly disabledReason?: string | undefined
+}
+
 export type AccessTables = {
   readonly keys: KeyTable
   readonly adminTokens: AdminTokenTable
   readonly accounts: AccountTable
-  readonly webhooks: WebhookTable
+  readonly webhooks: EndpointTable
   readonly removals: RemovalTable
   readonly meta: MetaTable
 }

@@ -30,7 +30,7 @@ import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts
 import type { QueueSignals } from '../verification/queue/open-queue.ts'
 import { createQueueMetrics, toQueueEndMetrics } from '../verification/queue/queue-metrics.ts'
 import { VERSION } from '../version.ts'
-import { createEndpointMetrics, toWebhookMetrics, type WebhookCounts } from '../webhooks/webhook-metrics.ts'
+import { createEndpointMetrics, toWebhookMetrics, type WebhookCounts } from '../webhooks/webhooks.ts'
 
 type TelemetryDeps = {
   readonly store: Store

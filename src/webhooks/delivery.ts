@@ -2,9 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import { type NewEvent, toEventBody } from '../contract/event.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { Post } from '../sources/http.ts'
-import { type AttemptResult, attemptDelivery } from './attempt.ts'
+import { type AttemptResult, attemptDelivery, openSecret } from './attempt.ts'
 import type { ClaimedDelivery, DeliveryTable, DueEndpoint } from './delivery-table.ts'
-import { openSecret } from './signature.ts'
 import type { DisabledReason, EndpointRow, WebhookTable } from './webhook-table.ts'
 
 /** How often this process looks for deliveries that are due. What it appends itself is found at once: see `wake`. */

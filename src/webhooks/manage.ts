@@ -16,10 +16,9 @@ import type { KeyRow } from '../keys/key-rows.ts'
 import type { KeyTable } from '../keys/key-table.ts'
 import type { Post } from '../sources/http.ts'
 import { isPrivateAddress } from '../sources/public-address.ts'
-import { type AttemptResult, attemptDelivery } from './attempt.ts'
+import { type AttemptResult, attemptDelivery, createSecret, sealSecret } from './attempt.ts'
 import { toSecrets } from './delivery.ts'
 import type { DeliveryTable } from './delivery-table.ts'
-import { createSecret, sealSecret } from './signature.ts'
 import type { EndpointRow, WebhookTable } from './webhook-table.ts'
 
 /** What changes of endpoints need. The audit row is written first; if that fails, nothing is changed. */

@@ -10,7 +10,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { VERSION } from '../../src/version.ts'
-import { createSecret, toSignedHeaders } from '../../src/webhooks/signature.ts'
+import { createSecret, toSignedHeaders } from '../../src/webhooks/attempt.ts'
 import { type ClientServer, openClientServer } from './open-server.ts'
 
 const PACKAGE = 'packages/client'

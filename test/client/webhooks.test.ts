@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { webhooks } from '../../packages/client/src/index.ts'
-import { createSecret, toSignedHeaders } from '../../src/webhooks/signature.ts'
+import { createSecret, toSignedHeaders } from '../../src/webhooks/attempt.ts'
 import { errorOf } from './open-server.ts'
 
 const secret = createSecret()

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { createSecret, toSignedHeaders } from '../../src/webhooks/signature.ts'
+import { createSecret, toSignedHeaders } from '../../src/webhooks/attempt.ts'
 import { newDataDir, type Settings, startServer, tabbat } from '../process/tabbat.ts'
 
 const PROGRAM = 'examples/node/checkpoint-receiver.mjs'

@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEvent, toEventBody } from '../../src/contract/event.ts'
-import { createSecret, toSignedHeaders } from '../../src/webhooks/signature.ts'
+import { createSecret, toSignedHeaders } from '../../src/webhooks/attempt.ts'
 
 const FOLDER = 'docs/examples/webhooks'
 const RECEIVERS = [

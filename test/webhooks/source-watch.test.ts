@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import type { NewEvent } from '../../src/contract/event.ts'
 import { DAY_MS, toLagosDay } from '../../src/contract/time.ts'
-import { createSourceWatch } from '../../src/webhooks/source-watch.ts'
+import { createSourceWatch } from '../../src/webhooks/webhooks.ts'
 import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 
 const PRICES = { dojah: { price: 5000, dailyCap: 100_000 }, prembly: { price: 5000, dailyCap: undefined } }
