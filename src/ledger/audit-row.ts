@@ -1,3 +1,5 @@
+import { TEXT_COLUMNS } from '../database/row-pages.ts'
+
 /** A row of the audit log. It never holds a number, phone, name, key or body; `subject` is a keyed hash in hex. */
 export type AuditRow = {
   readonly chain: string
@@ -33,20 +35,7 @@ export type FieldPolicy = { readonly id: string; readonly fields: string }
 export const AUDIT_COLUMNS = [
   'chain',
   'sequence',
-  'time',
-  'phase',
-  'request_reference',
-  'key_id',
-  'mode',
-  'operation',
-  'subject',
-  'outcome',
-  'sources',
-  'amount',
-  'consent_reference',
-  'fields_released',
-  'detail',
-  'started_at',
+  ...TEXT_COLUMNS,
   'format',
   'previous_hash',
   'hash',

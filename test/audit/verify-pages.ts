@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { createSqliteAuditSnapshot } from '../../src/audit/audit-snapshot.ts'
 import { createStretchCheck } from '../../src/audit/verify/stretch-check.ts'
 import type { VerifyOptions } from '../../src/audit/verify/verify-audit-log.ts'
-import { verifyInThreads } from '../../src/audit/verify/verify-in-threads.ts'
+import { verifyInThreads } from '../../src/audit/verify/verify-store.ts'
 import { createSqliteRowPages } from '../../src/database/sqlite-row-pages.ts'
 
 /** Small, so that checkpoints cover several parts. */

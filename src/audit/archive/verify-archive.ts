@@ -158,7 +158,7 @@ async function verifyBlock({ header, rows }: ArchiveBlock, deps: BlockDeps): Pro
     const hash = deps.hashRow(fields, last, row[FORMAT_AT])
     if (hash === undefined)
       throw new Unsound('the row holds a value that its format does not allow', header.chain, sequence)
-    if (row[FORMAT_AT] !== 1) deps.references.add(row[RELEASED_AT])
+    deps.references.add(row[RELEASED_AT])
     const wrong = deps.checks.add(hash)
     if (wrong)
       throw new Unsound(

@@ -140,7 +140,7 @@ function verifyRows(
     const computed = hashRow(row, previous, row[FORMAT_AT])
     if (row[SEQUENCE_AT] !== sequence || row[PREVIOUS_AT] !== previous || row[HASH_AT] !== computed)
       return { sequence, reason: explain(row, sequence, previous, computed) }
-    if (row[FORMAT_AT] !== 1) references.add(row[RELEASED_AT])
+    references.add(row[RELEASED_AT])
     previous = computed as string
   }
   return { length: sequence, hash: previous }
