@@ -13,7 +13,7 @@ export type Change = {
 
 /** An item of any list. `rest` is compared besides code and price. */
 type Item = { readonly code: string; readonly price: string; readonly name: string; readonly rest: string }
-export type ItemList = { readonly name: string; readonly items: ReadonlyMap<string, Item> }
+type ItemList = { readonly name: string; readonly items: ReadonlyMap<string, Item> }
 
 /** The differences, list by list. Dates and notes do not count. */
 export function diffFiles(before: CatalogueFiles, after: CatalogueFiles): Change[] {
@@ -22,7 +22,7 @@ export function diffFiles(before: CatalogueFiles, after: CatalogueFiles): Change
   return [...names].flatMap((list) => diffList(list, itemsOf(old, list), itemsOf(fresh, list)))
 }
 
-export const itemsOf = (lists: readonly ItemList[], list: string): ReadonlyMap<string, Item> =>
+const itemsOf = (lists: readonly ItemList[], list: string): ReadonlyMap<string, Item> =>
   lists.find(({ name }) => name === list)?.items ?? new Map()
 
 function diffList(list: string, old: ReadonlyMap<string, Item>, fresh: ReadonlyMap<string, Item>): Change[] {
@@ -45,7 +45,7 @@ function diffList(list: string, old: ReadonlyMap<string, Item>, fresh: ReadonlyM
 }
 
 /** All lists of items; the add-ons of a TV provider are a list of their own. */
-export function toItemLists({ internet, tv }: CatalogueFiles): ItemList[] {
+function toItemLists({ internet, tv }: CatalogueFiles): ItemList[] {
   const lists = internet.map(({ segment, type, bundles }) => ({
     name: segment,
     items: bundles.map(({ code, price, description, duration }) => ({
