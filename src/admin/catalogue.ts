@@ -1,7 +1,7 @@
 import { auditBy } from '../audit/audit-log.ts'
+import { type CatalogueFolder, readShippedFolder } from '../catalogue/catalogue.ts'
 import { type ChangeRequest, importLists, rollBack, syncVendor } from '../catalogue/change.ts'
 import { diffFiles, toPlainChange } from '../catalogue/diff.ts'
-import { type CatalogueFolder, readShippedFolder } from '../catalogue/catalogue.ts'
 import { AwaitsReview, acceptReview, readReview, rejectReview } from '../catalogue/review.ts'
 import {
   type CatalogueDeps,
