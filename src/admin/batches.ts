@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { BatchView } from '../contract/batch.ts'
+import { BatchView } from '../batches/batch-view.ts'
 import { AdminError } from '../contract/error.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'

@@ -1,26 +1,55 @@
+import { toCsvLine } from '../contract/csv.ts'
+import { DETAIL_FIELDS } from '../contract/person.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import type { Kind } from '../crypto/mac.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { BatchResult } from '../ledger/batch.ts'
+import { toFieldNames } from '../registry/import/record-fields.ts'
 import { NIN } from '../verification/id-type.ts'
 import type { StoredResponse } from '../verification/idempotency.ts'
-import { readMatchText } from '../verification/match-details.ts'
+import { type Levels, readMatchText } from '../verification/match-details.ts'
+import type { QueueDeps } from '../verification/queue/open-queue.ts'
 import { openAnswer } from '../verification/queue/sealed-question.ts'
 import { toStillVisible } from '../verification/verification.ts'
-import type { BatchDeps } from './batch-deps.ts'
 import { mayRead } from './batch-row.ts'
-import { createResultCsv, type ResultRow } from './result-csv.ts'
+import type { BatchTable } from './batch-table.ts'
 import { openRowLabel } from './seal-row.ts'
 
 const ROWS_AT_ONCE = 100
+
+/** The result of a row, as far as there is one. */
+export type ResultRow = {
+  readonly line: number
+  /** The caller's own word for the row. */
+  readonly reference: string | null
+  readonly operation: string | null
+  /** `gone`: the answer is no longer kept. */
+  readonly state: 'refused' | 'waiting' | 'running' | 'done' | 'expired' | 'cancelled' | 'gone'
+  /** The status, the body and the code of the synchronous response. Null while there is none. */
+  readonly status: number | null
+  readonly success: boolean
+  readonly code: string | null
+  readonly message: string | null
+  /** How the names and the date of birth of the row compare, as in the header Tabbat-Match. Null if they were not compared. */
+  readonly match: Levels | null
+  /** Of a refused row. */
+  readonly errors?: readonly { readonly field: string | null; readonly message: string }[]
+  readonly data: Readonly<Record<string, unknown>> | null
+}
+
+type Deps = {
+  readonly table: Pick<BatchTable, 'listResults'>
+  readonly queue: Pick<QueueDeps, 'keyring' | 'settings'>
+}
 
 /** The key that reads, as it is now. */
 export type Reader = Pick<Caller, 'scopes' | 'hidden'>
 
 /** The results of a batch in the order of its lines, as text in pieces. Rows without a result say their state. */
 export async function* writeResults(
-  deps: BatchDeps,
+  deps: Deps,
   id: string,
   type: ResultType,
   reader: Reader,
@@ -34,11 +63,7 @@ export async function* writeResults(
   }
 }
 
-async function* listResults(
-  { table, queue }: BatchDeps,
-  id: string,
-  reader: Reader,
-): AsyncGenerator<ResultRow[]> {
+async function* listResults({ table, queue }: Deps, id: string, reader: Reader): AsyncGenerator<ResultRow[]> {
   const { keepMs } = queue.settings
   let line = 0
   for (;;) {
@@ -124,4 +149,38 @@ function toQuality(ranges: readonly Range[], type: ResultType): number {
     if (range) return range.quality
   }
   return 0
+}
+
+const FIRST_COLUMNS = ['line', 'reference', 'operation', 'state', 'status', 'code', 'message'] as const
+const MATCH_COLUMNS = DETAIL_FIELDS.map((field) => `match.${field}`)
+
+/** Fields of the results, dotted, in the order of the contract. A field that NIN and BVN share is there once. */
+const toDataColumns = (kinds: readonly Kind[]): string[] => [
+  ...new Set(['request_reference', 'verification_status', ...kinds.flatMap(toFieldNames)]),
+]
+
+type ResultCsv = { readonly header: string; readonly toLine: (row: ResultRow) => string }
+
+/** Results as CSV (RFC 4180). A file about one kind of number has no columns of the other. */
+export function createResultCsv(kinds: readonly Kind[]): ResultCsv {
+  const columns = toDataColumns(kinds).filter((name) => name !== 'picture')
+  return {
+    header: toCsvLine([...FIRST_COLUMNS, ...MATCH_COLUMNS, ...columns]),
+    toLine: (row) =>
+      toCsvLine([
+        ...FIRST_COLUMNS.map((name) => (name === 'message' ? toMessage(row) : row[name])),
+        ...DETAIL_FIELDS.map((field) => row.match?.[field]),
+        ...columns.map((name) => findValue(row.data, name)),
+      ]),
+  }
+}
+
+/** A refused row has one cell for all its problems. */
+const toMessage = ({ errors, message }: ResultRow) =>
+  errors ? errors.map((error) => error.message).join('; ') : message
+
+function findValue(data: ResultRow['data'], name: string): unknown {
+  let value: unknown = data
+  for (const part of name.split('.')) value = (value as Record<string, unknown> | null | undefined)?.[part]
+  return value
 }

@@ -1,11 +1,11 @@
 import { BvnRequest } from '../contract/bvn.ts'
 import { NinRequest } from '../contract/nin.ts'
-import { DETAIL_FIELDS, type PersonDetails, toDetails } from '../contract/person.ts'
+import { type PersonDetails, toDetails } from '../contract/person.ts'
 import type { Scope } from '../contract/scope.ts'
 import { createValidate } from '../contract/validate.ts'
 import type { Kind } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
-import type { InputRow } from './input-row.ts'
+import type { InputRow } from './read-rows.ts'
 
 /** A row that may be verified. */
 export type BatchRow = {
@@ -28,18 +28,6 @@ export type RowRefusal = {
   readonly field: string | null
   readonly message: string
 }
-
-/** The fields of a row, and the columns of a CSV. */
-export const ROW_FIELDS = [
-  'operation',
-  'nin',
-  'bvn',
-  'phone',
-  'amount',
-  ...DETAIL_FIELDS,
-  'reference',
-  'consent_reference',
-] as const
 
 /** The verifications that a row may name, each with the schema of its operation. */
 const OPERATIONS: Readonly<Record<string, RowOperation>> = {

@@ -1,17 +1,14 @@
 import { isUtf8 } from 'node:buffer'
+import { DETAIL_FIELDS } from '../contract/person.ts'
 import { AppError } from '../errors.ts'
 import { toCells } from '../registry/import/csv.ts'
 import { BadRow } from '../registry/import/record-fields.ts'
 import { countLineEnds, findRowEnd, LINE_END, withoutLineEnd } from '../registry/import/rows.ts'
-import { ROW_FIELDS } from './batch-row.ts'
-import {
-  type ByteWindow,
-  type InputRow,
-  MAX_ROW_BYTES,
-  NOT_UTF8,
-  openByteWindow,
-  TOO_LONG,
-} from './input-row.ts'
+
+/** One row of an input: its fields, or why it cannot be read. `line` is where it begins. */
+export type InputRow =
+  | { readonly line: number; readonly fields: Readonly<Record<string, unknown>> }
+  | { readonly line: number; readonly problem: string }
 
 /** The formats of a batch, by content type. */
 export const BATCH_TYPES = {
@@ -24,14 +21,31 @@ export type BatchFormat = (typeof BATCH_TYPES)[keyof typeof BATCH_TYPES]
 export const MAX_ROWS = 50_000
 export const MAX_BYTES = 16 * 1024 * 1024
 
+/** A longer row is refused, so that no input can exhaust the memory. As long as the body of a single verification. */
+export const MAX_ROW_BYTES = 16 * 1024
+
+const TOO_LONG = 'The row is longer than 16 KiB.'
+const NOT_UTF8 = 'The row is not UTF-8 text.'
+
+/** The fields of a row, and the columns of a CSV. */
+export const ROW_FIELDS = [
+  'operation',
+  'nin',
+  'bvn',
+  'phone',
+  'amount',
+  ...DETAIL_FIELDS,
+  'reference',
+  'consent_reference',
+] as const
+
 /** Reads the rows of a batch one by one, within the bounds of a batch. */
 export async function* readRows(
   format: BatchFormat,
   pieces: AsyncIterable<Buffer>,
-  columns: readonly string[] = ROW_FIELDS,
 ): AsyncGenerator<InputRow> {
   let rows = 0
-  for await (const row of openRows(format, limitBytes(pieces), columns)) {
+  for await (const row of openRows(format, limitBytes(pieces), ROW_FIELDS)) {
     rows += 1
     if (rows > MAX_ROWS) throw new AppError('batch_too_large')
     yield row
@@ -292,4 +306,37 @@ function toRow(line: number, columns: readonly string[], cells: readonly string[
     return { line, problem: `The row has ${cells.length} cells, the header has ${columns.length}.` }
   const fields = columns.flatMap((name, index) => (cells[index]?.trim() ? [[name, cells[index]]] : []))
   return { line, fields: Object.fromEntries(fields) as Record<string, string> }
+}
+
+/** The bytes of an input that are read and not used yet. */
+type ByteWindow = {
+  readonly held: () => Buffer
+  /** Reads more. False at the end of the input. */
+  readonly fill: () => Promise<boolean>
+  /** The first bytes are used. */
+  readonly drop: (length: number) => void
+}
+
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
+
+/** Skips a byte order mark at the start. */
+async function openByteWindow(pieces: AsyncIterable<Buffer>): Promise<ByteWindow> {
+  const iterator = pieces[Symbol.asyncIterator]()
+  let held: Buffer = Buffer.alloc(0)
+  const fill = async () => {
+    const { done, value } = await iterator.next()
+    if (done) return false
+    held = held.length === 0 ? value : Buffer.concat([held, value])
+    return true
+  }
+  while (held.length < BYTE_ORDER_MARK.length && (await fill()));
+  if (held.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK))
+    held = held.subarray(BYTE_ORDER_MARK.length)
+  return {
+    held: () => held,
+    fill,
+    drop: (length) => {
+      held = held.subarray(length)
+    },
+  }
 }

@@ -13,8 +13,7 @@ import {
   type VerificationRequest,
 } from '../verification/verification-request.ts'
 import { type BatchRow, createCheckRow, type RefusedRow } from './batch-row.ts'
-import type { InputRow } from './input-row.ts'
-import type { BatchFormat } from './read-rows.ts'
+import type { BatchFormat, InputRow } from './read-rows.ts'
 
 /** A batch as it arrives. */
 export type IncomingBatch = {

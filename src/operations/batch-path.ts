@@ -1,4 +1,4 @@
-import type { BatchView } from '../contract/batch.ts'
+import type { BatchView } from '../batches/batch-view.ts'
 import type { Scope } from '../contract/scope.ts'
 import { AppError } from '../errors.ts'
 import { type Exchange, type Reply, toJsonReply } from '../http/exchange.ts'

@@ -1,5 +1,5 @@
 import { toResultType } from '../batches/batch-results.ts'
-import { BatchResult } from '../contract/batch.ts'
+import { BatchResult } from '../batches/batch-view.ts'
 import { BATCH_ID, BATCH_PATH, BATCH_SCOPES, findBatch } from './batch-path.ts'
 import type { ResourceOperation } from './operation.ts'
 

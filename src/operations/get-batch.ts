@@ -1,4 +1,4 @@
-import { BatchResponse } from '../contract/batch.ts'
+import { BatchResponse } from '../batches/batch-view.ts'
 import { BATCH_ID, BATCH_PATH, BATCH_SCOPES, findBatch, toBatchReply } from './batch-path.ts'
 import type { ResourceOperation } from './operation.ts'
 

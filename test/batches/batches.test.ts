@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toBatchView } from '../../src/batches/batches.ts'
+import { toBatchView } from '../../src/batches/batch-view.ts'
 import type { Batch } from '../../src/ledger/batch.ts'
 
 const NOW = Date.parse('2026-11-16T12:00:00.000Z')

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MAX_ROW_BYTES } from '../../src/batches/input-row.ts'
-import { type BatchFormat, MAX_BYTES, MAX_ROWS, readRows } from '../../src/batches/read-rows.ts'
+import {
+  type BatchFormat,
+  MAX_BYTES,
+  MAX_ROW_BYTES,
+  MAX_ROWS,
+  readRows,
+} from '../../src/batches/read-rows.ts'
 import { AppError } from '../../src/errors.ts'
 
 /** The input in pieces of this size, so that every border is met. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { toResultType } from '../../src/batches/batch-results.ts'
-import type { ResultRow } from '../../src/batches/result-csv.ts'
-import { createResultCsv } from '../../src/batches/result-csv.ts'
+import type { ResultRow } from '../../src/batches/batch-results.ts'
+import { createResultCsv, toResultType } from '../../src/batches/batch-results.ts'
 import { toCells } from '../../src/registry/import/csv.ts'
 
 const ROW: ResultRow = {
