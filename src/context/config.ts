@@ -11,17 +11,48 @@ import { RECORD_SETTINGS, SCRUB_SETTINGS } from '../registry/settings.ts'
 import { REQUEST_SETTINGS } from '../requests/settings.ts'
 import { ConfigError, readEnvFile, readEnvironment, withoutEmpty } from '../settings/environment.ts'
 import { type Environment, listTlsProblems, readSettings } from '../settings/read-settings.ts'
-import { ROOT_KEY_SETTINGS } from '../settings/root-key-settings.ts'
-import { duration, orOff, type Setting, setting, type ValuesOf, wholeNumber } from '../settings/setting.ts'
-import { type ShownSetting, toShownSetting } from '../settings/shown-setting.ts'
+import {
+  command,
+  duration,
+  orOff,
+  rootKey,
+  type Setting,
+  setting,
+  type ValuesOf,
+  wholeNumber,
+} from '../settings/setting.ts'
 import { SOURCE_SETTINGS } from '../sources/settings.ts'
 import { readVendors } from '../sources/vendor-reader.ts'
 import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
-import { STATISTICS_SETTINGS } from '../statistics/settings.ts'
+import { STATISTICS_SETTINGS } from '../statistics/statistics-table.ts'
 import { LOG_SETTINGS, listTelemetryProblems, TELEMETRY_SETTINGS } from '../telemetry/settings.ts'
 import { PENDING_SETTINGS } from '../verification/settings.ts'
 import { WEBHOOK_SETTINGS } from '../webhooks/settings.ts'
 import { listShareProblems } from './worker-share.ts'
+
+/** Where the root key comes from. */
+const ROOT_KEY_SETTINGS = {
+  rootKey: setting(
+    'TABBAT_ROOT_KEY',
+    undefined,
+    rootKey,
+    'Root key: 32 bytes as base64 or hex. Unset: the file root.key in the data folder, which is created at the first start.',
+    true,
+  ),
+  rootKeyPrevious: setting(
+    'TABBAT_ROOT_KEY_PREVIOUS',
+    undefined,
+    rootKey,
+    'The previous root key, while TABBAT_ROOT_KEY is being rotated.',
+    true,
+  ),
+  rootKeyCommand: setting(
+    'TABBAT_ROOT_KEY_COMMAND',
+    undefined,
+    command,
+    'Command that prints the root key, for example vault kv get -field=key secret/tabbat. It runs without a shell, for at most 10 seconds. Its words are separated by spaces; quotes keep spaces. It must not contain a secret. See docs/keys.md.',
+  ),
+} satisfies Record<string, Setting<unknown>>
 
 /** The processes of a server. */
 const PROCESS_SETTINGS = {
@@ -132,4 +163,29 @@ function listUnknown(given: Environment): string[] {
   const isOurs = (env: string) =>
     env.startsWith('TABBAT_') || (given[OTLP] !== undefined && IGNORED_OTEL.test(env))
   return Object.keys(given).filter((env) => isOurs(env) && !known.has(env))
+}
+
+/** `file` is the file that the _FILE variable names. */
+type SettingOrigin = 'default' | 'environment' | '.env' | 'file' | 'unset'
+
+/** A setting for display, without the value of a secret. */
+type ShownSetting = {
+  readonly name: string
+  readonly about: string
+  readonly isSecret: boolean
+  readonly value: string | undefined
+  readonly origin: SettingOrigin
+}
+
+function toShownSetting(
+  { env, help, secret = false, fallback }: Setting<unknown>,
+  environment: Environment,
+  envFile: Environment,
+): ShownSetting {
+  const text = environment[env] ?? envFile[env]
+  const shown = { name: env, about: help, isSecret: secret, value: secret ? undefined : (text ?? fallback) }
+  if (text !== undefined) return { ...shown, origin: environment[env] === undefined ? '.env' : 'environment' }
+  if (secret && (environment[`${env}_FILE`] ?? envFile[`${env}_FILE`]) !== undefined)
+    return { ...shown, origin: 'file' }
+  return { ...shown, origin: fallback === undefined ? 'unset' : 'default' }
 }

@@ -10,7 +10,7 @@ import { UserError } from '../errors.ts'
 import type { TlsCertificate } from '../http/tls-listener.ts'
 import type { RequestLog } from '../requests/request-log.ts'
 import type { SourceChain } from '../sources/source-chain.ts'
-import { createSpendMetric, toSourceMetrics } from '../sources/source-metrics.ts'
+import { createSpendMetric, toSourceMetrics } from '../sources/source-chain.ts'
 import type { Log } from '../telemetry/log.ts'
 import {
   createRequestCounts,

@@ -12,6 +12,7 @@ import {
 } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 import { SPANS, type Span, toSpanName } from '../ledger/tally.ts'
+import { duration, type Setting, setting } from '../settings/setting.ts'
 
 /** All spans of one length from a name until another, both included, of one mode or of all modes (null). */
 type Period = {
@@ -174,3 +175,13 @@ const toWithin = ({ dialect }: Reader) =>
   dialect === 'postgres' ? WITHIN.replaceAll('$4', '$4::text') : WITHIN
 
 const toPeriodValues = ({ span, from, until = NO_END, mode }: Period): Value[] => [span, from, until, mode]
+
+/** The daily statistics. */
+export const STATISTICS_SETTINGS = {
+  statisticsKeep: setting(
+    'TABBAT_STATISTICS_KEEP',
+    '800d',
+    duration({ least: '62d', most: '36500d' }),
+    'How long daily statistics are kept, for the overview and the usage of keys. The audit log is not affected.',
+  ),
+} satisfies Record<string, Setting<unknown>>

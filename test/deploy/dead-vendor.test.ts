@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { type CallGuard, createCallGuard } from '../../src/sources/guard/call-guard.ts'
 import { SourceError } from '../../src/sources/source.ts'
-import { toSourceMetrics } from '../../src/sources/source-metrics.ts'
+import { toSourceMetrics } from '../../src/sources/source-chain.ts'
 import { createRequestCounts, printMetrics, toRequestMetrics } from '../../src/telemetry/metric.ts'
 import { whyMissing } from '../cluster/programs.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { DAY_MS, steadyNow, toLagosDate, toLagosDay } from '../../contract/time.ts'
-import type { SourceOrderTable } from '../source-order-table.ts'
+import type { SourceOrderTable } from '../source-order.ts'
 import type { Refund, SourceTable, Spent } from '../source-table.ts'
 import type { CallGuard, PaidCalls, SharedState } from './call-guard.ts'
 
