@@ -16,18 +16,18 @@ import type { Table, TableOf } from '../database/define-table.ts'
 import { metaTable } from '../database/meta-table.ts'
 import { nodeTable } from '../database/node-table.ts'
 import { storageTable } from '../database/storage-table.ts'
-import { createKeyTable } from '../keys/key-table.ts'
+import { keyTable } from '../keys/key-table.ts'
 import { rateTable } from '../keys/rate-table.ts'
 import { eventTable } from '../ledger/event-table.ts'
-import { createGuessTable } from '../ledger/guess-table.ts'
+import { guessTable } from '../ledger/guess-table.ts'
 import { idempotencyTable } from '../ledger/idempotency-table.ts'
 import { createQueueTable } from '../ledger/queue-table.ts'
 import { removalTable } from '../ledger/removal-table.ts'
 import { erasureTable } from '../people/erasure-table.ts'
 import { personTable } from '../people/person-table.ts'
-import { createLookupTable } from '../registry/lookup-table.ts'
-import { createRegistryTable } from '../registry/registry-table.ts'
-import { createRotationTable } from '../registry/rotation-table.ts'
+import { lookupTable } from '../registry/lookup-table.ts'
+import { registryTable } from '../registry/registry-table.ts'
+import { rotationTable } from '../registry/rotation-table.ts'
 import { requestTable } from '../requests/request-table.ts'
 import { sourceOrderTable } from '../sources/source-order.ts'
 import { sourceTable } from '../sources/source-table.ts'
@@ -39,18 +39,10 @@ import { webhookTable } from '../webhooks/webhook-table.ts'
 
 /** Every query of the program, grouped by table. An absent value is undefined. */
 const TABLES = {
-  keys: old(createKeyTable, ['insert', 'change', 'revoke', 'roll']),
+  keys: keyTable,
   meta: metaTable,
-  registry: old(createRegistryTable, ['save', 'finishImport', 'eraseOld']),
-  guesses: old(createGuessTable, [
-    'admit',
-    'check',
-    'withdraw',
-    'confirm',
-    'withdrawAll',
-    'unlock',
-    'deleteExpired',
-  ]),
+  registry: registryTable,
+  guesses: guessTable,
   audit: old(createAuditTable, [
     'append',
     'insertPolicies',
@@ -63,10 +55,10 @@ const TABLES = {
   losses: lossTable,
   archives: old(createArchiveTable, ['record', 'removeRows', 'removeBlocks', 'removeCheckpoints', 'finish']),
   idempotency: idempotencyTable,
-  lookups: old(createLookupTable, []),
+  lookups: lookupTable,
   erasure: erasureTable,
   people: personTable,
-  rotation: old(createRotationTable, ['begin', 'replace', 'finish']),
+  rotation: rotationTable,
   sources: sourceTable,
   sourceCalls: sourceCallTable,
   sourceOrders: sourceOrderTable,

@@ -1,4 +1,5 @@
 import type { Database, Row } from '../database/database.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 import { UserError } from '../errors.ts'
 import {
   KEY_COLUMN_NAMES,
@@ -8,23 +9,6 @@ import {
   toKeyValues,
   toOptionalNumber,
 } from './key-rows.ts'
-
-export type KeyTable = {
-  readonly insert: (row: KeyRow) => Promise<void>
-  readonly find: (id: string) => Promise<KeyRow | undefined>
-  readonly list: () => Promise<KeyRow[]>
-  /** The earliest expiry after `now` of a live key that is neither revoked nor rolled. */
-  readonly findNextExpiry: (now: number) => Promise<number | undefined>
-  /** Writes all options of `after`. False when the stored key is no longer `before`: of two changes at once, one wins. */
-  readonly change: (before: KeyRow, after: KeyRow) => Promise<boolean>
-  /** False when the key does not exist or was revoked before. */
-  readonly revoke: (id: string, at: number) => Promise<boolean>
-  /**
-   * Adds the successor and sets the expiry of the old key to `oldEndsAt`, never later than before; both or neither. Refused
-   * when the stored key is no longer `before`: of two at once, one wins, and the successor has the options of the last change.
-   */
-  readonly roll: (before: KeyRow, successor: KeyRow, oldEndsAt: number) => Promise<void>
-}
 
 /** Column values for an unknown id, so that the response time does not tell which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
@@ -47,22 +31,32 @@ const FIND = `SELECT ${KEY_COLUMN_NAMES.map((name) =>
 ).join(', ')}
   FROM (SELECT CAST($1 AS TEXT) AS wanted) AS question LEFT JOIN api_keys ON api_keys.id = question.wanted`
 
-export function createKeyTable(database: Database): KeyTable {
-  const find = database.prepare(FIND)
-  const list = database.prepare(`SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`)
-  const nextExpiry = database.prepare(NEXT_EXPIRY)
-  const revoke = database.prepare('UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL')
-  return {
-    insert: (row) => insertKey(database, row),
-    find: async (id) => {
-      const row = toKeyRow((await find.get(id, NO_HASH)) as Row)
-      return row.id === id ? row : undefined
-    },
-    list: async () => (await list.all()).map(toKeyRow),
-    findNextExpiry: async (now) => toOptionalNumber((await nextExpiry.get(now))?.at),
-    change: (before, after) => database.transaction((tx) => changeKey(tx, before, after)),
-    revoke: async (id, at) => (await revoke.run(id, at)) > 0,
-    roll: (before, successor, oldEndsAt) =>
+export const keyTable = defineTable({
+  reads: (database) => {
+    const find = database.prepare(FIND)
+    const list = database.prepare(`SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`)
+    const nextExpiry = database.prepare(NEXT_EXPIRY)
+    return {
+      find: async (id: string) => {
+        const row = toKeyRow((await find.get(id, NO_HASH)) as Row)
+        return row.id === id ? row : undefined
+      },
+      list: async () => (await list.all()).map(toKeyRow),
+      /** The earliest expiry after `now` of a live key that is neither revoked nor rolled. */
+      findNextExpiry: async (now: number) => toOptionalNumber((await nextExpiry.get(now))?.at),
+    }
+  },
+  writes: (database) => ({
+    insert: (row: KeyRow) => insertKey(database, row),
+    /** Writes all options of `after`. False when the stored key is no longer `before`: of two changes at once, one wins. */
+    change: (before: KeyRow, after: KeyRow) => database.transaction((tx) => changeKey(tx, before, after)),
+    /** False when the key does not exist or was revoked before. */
+    revoke: async (id: string, at: number) => (await database.prepare(REVOKE).run(id, at)) > 0,
+    /**
+     * Adds the successor and sets the expiry of the old key to `oldEndsAt`, never later than before; both or neither. Refused
+     * when the stored key is no longer `before`: of two at once, one wins, and the successor has the options of the last change.
+     */
+    roll: (before: KeyRow, successor: KeyRow, oldEndsAt: number) =>
       database.transaction(async (tx) => {
         const isSame = await isUnchanged(tx, before)
         if (!isSame || (await tx.prepare(END_OLD_KEY).run(before.id, oldEndsAt, successor.id)) === 0)
@@ -71,8 +65,11 @@ export function createKeyTable(database: Database): KeyTable {
           )
         await insertKey(tx, successor)
       }),
-  }
-}
+  }),
+})
+export type KeyTable = TableOf<typeof keyTable>
+
+const REVOKE = 'UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL'
 
 const NEXT_EXPIRY = `SELECT MIN(expires_at) AS at FROM api_keys
   WHERE mode = 'live' AND revoked_at IS NULL AND rolled_to IS NULL AND expires_at > $1`

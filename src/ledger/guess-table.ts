@@ -1,28 +1,8 @@
 import type { Database } from '../database/database.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 import { type GuessFacts, type GuessLimits, type GuessRefusal, refuseGuess } from './guess-rule.ts'
 import { createKnownPeople, type KnownPeople } from './known-people.ts'
-
-/**
- * Limits on guessing: failed matches of one number, and distinct people that a key asks about in a day. Subjects are keyed
- * hashes. A guess is counted as failed before the sources are asked, and withdrawn when it turns out to be correct.
- */
-export type GuessTable = {
-  /** Counts a guess against both limits, or against none. Exact under concurrency. */
-  readonly admit: (guess: Guess) => Promise<Admitted>
-  /** What `admit` would answer, as far as is known now. Counts nothing. */
-  readonly check: (guess: Omit<Guess, 'id'>) => Promise<Admitted>
-  /** Removes a guess that was correct. */
-  readonly withdraw: (subject: Uint8Array, id: string) => Promise<void>
-  /** Keeps a guess that failed. It can no longer be withdrawn. */
-  readonly confirm: (subject: Uint8Array, id: string) => Promise<void>
-  /** Removes the guesses that were neither confirmed nor withdrawn, because the process that counted them died. */
-  readonly withdrawAll: (idPrefix: string) => Promise<void>
-  /** Deletes the failed guesses about a person, of all keys; those under way stay. Resolves to their number. */
-  readonly unlock: (subject: Uint8Array) => Promise<number>
-  /** Deletes some of what is outside the limits' time windows; see delete-some.ts. */
-  readonly deleteExpired: (failuresBefore: number, daysBefore: number) => Promise<number>
-}
 
 export type Guess = GuessLimits & {
   /** By which it is withdrawn or confirmed. */
@@ -44,36 +24,52 @@ export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(sub
 /** PostgreSQL does it in one round trip. See functions/admit-guess.sql. */
 const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS admitted'
 
-export function createGuessTable(database: Database): GuessTable {
-  const knownPeople = database.sync && createKnownPeople(database.sync)
-  const admitGuess = database.dialect === 'postgres' ? database.prepare(ADMIT_GUESS) : undefined
-  return {
-    admit: async (guess) => {
-      if (knownPeople) return database.transaction((tx) => admitInTx(tx, knownPeople, guess))
-      const { id, subject, keyId, at, since, maxByKey, maxByAll, day, maxPeople } = guess
-      const row = await admitGuess?.get(subject, keyId, id, at, since, maxByKey, maxByAll, day, maxPeople)
-      return row?.admitted as Admitted
-    },
-    check: (guess) => database.transaction((tx) => check(tx, knownPeople, guess)),
-    withdraw: async (subject, id) => {
-      await database.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
-    },
-    confirm: async (subject, id) => {
-      await database.prepare('UPDATE attempts SET id = NULL WHERE subject = $1 AND id = $2').run(subject, id)
-    },
-    withdrawAll: async (idPrefix) => {
-      await database.prepare('DELETE FROM attempts WHERE id LIKE $1').run(`${idPrefix}%`)
-    },
-    unlock: (subject) =>
-      database.prepare('DELETE FROM attempts WHERE subject = $1 AND id IS NULL').run(subject),
-    deleteExpired: async (failuresBefore, daysBefore) => {
-      const attempts = await deleteSome(database, 'attempts', 'at < $1', failuresBefore)
-      const people = await deleteSome(database, 'key_subjects', 'day < $1', daysBefore)
-      const days = await deleteSome(database, 'key_days', 'day < $1', daysBefore)
-      return Math.max(attempts, people, days)
-    },
-  }
-}
+/**
+ * Limits on guessing: failed matches of one number, and distinct people that a key asks about in a day. Subjects are keyed
+ * hashes. A guess is counted as failed before the sources are asked, and withdrawn when it turns out to be correct.
+ */
+export const guessTable = defineTable({
+  writes: (database) => {
+    const knownPeople = database.sync && createKnownPeople(database.sync)
+    const admitGuess = database.dialect === 'postgres' ? database.prepare(ADMIT_GUESS) : undefined
+    return {
+      /** Counts a guess against both limits, or against none. Exact under concurrency. */
+      admit: async (guess: Guess) => {
+        if (knownPeople) return database.transaction((tx) => admitInTx(tx, knownPeople, guess))
+        const { id, subject, keyId, at, since, maxByKey, maxByAll, day, maxPeople } = guess
+        const row = await admitGuess?.get(subject, keyId, id, at, since, maxByKey, maxByAll, day, maxPeople)
+        return row?.admitted as Admitted
+      },
+      /** What `admit` would answer, as far as is known now. Counts nothing. Only the writer knows the people of the day. */
+      check: (guess: Omit<Guess, 'id'>) => database.transaction((tx) => check(tx, knownPeople, guess)),
+      /** Removes a guess that was correct. */
+      withdraw: async (subject: Uint8Array, id: string) => {
+        await database.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
+      },
+      /** Keeps a guess that failed. It can no longer be withdrawn. */
+      confirm: async (subject: Uint8Array, id: string) => {
+        await database
+          .prepare('UPDATE attempts SET id = NULL WHERE subject = $1 AND id = $2')
+          .run(subject, id)
+      },
+      /** Removes the guesses that were neither confirmed nor withdrawn, because the process that counted them died. */
+      withdrawAll: async (idPrefix: string) => {
+        await database.prepare('DELETE FROM attempts WHERE id LIKE $1').run(`${idPrefix}%`)
+      },
+      /** Deletes the failed guesses about a person, of all keys; those under way stay. Resolves to their number. */
+      unlock: (subject: Uint8Array) =>
+        database.prepare('DELETE FROM attempts WHERE subject = $1 AND id IS NULL').run(subject),
+      /** Deletes some of what is outside the limits' time windows; see delete-some.ts. */
+      deleteExpired: async (failuresBefore: number, daysBefore: number) => {
+        const attempts = await deleteSome(database, 'attempts', 'at < $1', failuresBefore)
+        const people = await deleteSome(database, 'key_subjects', 'day < $1', daysBefore)
+        const days = await deleteSome(database, 'key_days', 'day < $1', daysBefore)
+        return Math.max(attempts, people, days)
+      },
+    }
+  },
+})
+export type GuessTable = TableOf<typeof guessTable>
 
 async function check(
   tx: Database,

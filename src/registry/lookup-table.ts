@@ -1,4 +1,5 @@
-import type { Database, Row } from '../database/database.ts'
+import type { Row } from '../database/database.ts'
+import { defineTable, type Reader } from '../database/define-table.ts'
 import {
   type AnswerQuestion,
   type Found,
@@ -15,9 +16,12 @@ const RECORD = 'SELECT key_version, sealed FROM registry WHERE subject = $1'
 const ANSWER = `SELECT fingerprint, sealed, lease_until, expires_at FROM idempotency
   WHERE key_id = $1 AND operation = $2 AND name = $3`
 
-export function createLookupTable(database: Database): LookupTable {
-  const { sync } = database
-  if (!sync) return createLookupBatches(database)
+export const lookupTable = defineTable({
+  reads: (database): LookupTable =>
+    database.sync ? createSqliteLookup(database.sync) : createLookupBatches(database),
+})
+
+function createSqliteLookup(sync: NonNullable<Reader['sync']>): LookupTable {
   const record = sync.prepare(RECORD)
   const answer = sync.prepare(ANSWER)
   const readRecord = (subject: Uint8Array) => {
@@ -65,7 +69,7 @@ type Waiting = {
  * PostgreSQL: questions that arrive together, or while others are being answered, share a statement. There is one at a time: two
  * at once would each hold half as many questions, and cost more than they save in waiting.
  */
-function createLookupBatches(database: Database): LookupTable {
+function createLookupBatches(database: Reader): LookupTable {
   const lookUp = database.prepare('SELECT * FROM look_up_verifications($1, $2, $3, $4)')
   let queue: Waiting[] = []
   let isBusy = false

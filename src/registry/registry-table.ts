@@ -1,23 +1,9 @@
 import type { Kind } from '../crypto/mac.ts'
 import type { Database } from '../database/database.ts'
-import { createOldRecords, type OldRecords } from './expire-records.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 import { refuseStaleSeals } from './rotation-table.ts'
-import { dropPictures, REGISTRY_LOCK, saveRecords } from './save-records.ts'
+import { dropPictures, REFRESH_EVERY_MS, REGISTRY_LOCK, saveRecords } from './save-records.ts'
 import type { SealedMedia, SealedRecord } from './sealed-entry.ts'
-
-export type RegistryTable = OldRecords & {
-  readonly find: (subject: Uint8Array) => Promise<Pick<SealedRecord, 'keyVersion' | 'sealed'> | undefined>
-  readonly findMedia: (
-    id: Uint8Array,
-  ) => Promise<Pick<SealedMedia, 'subject' | 'keyVersion' | 'sealed'> | undefined>
-  readonly isEmpty: (kind: Kind) => Promise<boolean>
-  readonly count: () => Promise<{ kind: Kind; keyVersion: number; records: number }[]>
-  readonly countMedia: () => Promise<number>
-  /** Saves a batch and the progress of the import in one commit. Returns how many records were new or changed. */
-  readonly save: (batch: RegistryBatch) => Promise<number>
-  readonly importProgress: (id: string) => Promise<string | undefined>
-  readonly finishImport: (id: string) => Promise<void>
-}
 
 type RegistryBatch = {
   readonly records: readonly SealedRecord[]
@@ -27,46 +13,62 @@ type RegistryBatch = {
   readonly progress?: { readonly id: string; readonly state: string | ((changed: number) => string) }
 }
 
-export function createRegistryTable(database: Database): RegistryTable {
-  const find = database.prepare('SELECT key_version, sealed FROM registry WHERE subject = $1')
-  const findMedia = database.prepare('SELECT subject, key_version, sealed FROM media WHERE id = $1')
-  const any = database.prepare('SELECT 1 AS found FROM registry WHERE kind = $1 LIMIT 1')
-  const count = database.prepare(
-    'SELECT kind, key_version, COUNT(*) AS records FROM registry GROUP BY kind, key_version ORDER BY kind, key_version',
-  )
-  const countMedia = database.prepare('SELECT COUNT(*) AS media FROM media')
-  const progress = database.prepare('SELECT progress FROM imports WHERE id = $1')
-  const finish = database.prepare('DELETE FROM imports WHERE id = $1')
-  return {
-    ...createOldRecords(database),
-    find: async (subject) => {
-      const row = await find.get(subject)
-      return row && { keyVersion: Number(row.key_version), sealed: row.sealed as Uint8Array }
-    },
-    findMedia: async (id) => {
-      const row = await findMedia.get(id)
-      if (!row) return undefined
-      return {
-        subject: row.subject as Uint8Array,
-        keyVersion: Number(row.key_version),
-        sealed: row.sealed as Uint8Array,
-      }
-    },
-    isEmpty: async (kind) => (await any.get(kind)) === undefined,
-    count: async () =>
-      (await count.all()).map((row) => ({
-        kind: row.kind as Kind,
-        keyVersion: Number(row.key_version),
-        records: Number(row.records),
-      })),
-    countMedia: async () => Number((await countMedia.get())?.media ?? 0),
-    save: (batch) => database.transaction((tx) => saveBatch(tx, batch)),
-    importProgress: async (id) => (await progress.get(id))?.progress as string | undefined,
-    finishImport: async (id) => {
-      await finish.run(id)
-    },
-  }
-}
+/** Few enough that no request waits noticeably. */
+const ERASED_PER_STEP = 500
+
+/** The last import may be up to that much later than updated_at. Decoys belong to no person and are not imported. */
+const IS_OLD = `updated_at < CAST($1 AS BIGINT) - ${REFRESH_EVERY_MS} AND kind <> 'decoy'`
+/** The same ones for both statements. */
+const SOME_OLD = `SELECT subject FROM registry WHERE ${IS_OLD} ORDER BY updated_at, subject LIMIT ${ERASED_PER_STEP}`
+
+export const registryTable = defineTable({
+  reads: (database) => {
+    const find = database.prepare('SELECT key_version, sealed FROM registry WHERE subject = $1')
+    const findMedia = database.prepare('SELECT subject, key_version, sealed FROM media WHERE id = $1')
+    const any = database.prepare('SELECT 1 AS found FROM registry WHERE kind = $1 LIMIT 1')
+    const count = database.prepare(
+      'SELECT kind, key_version, COUNT(*) AS records FROM registry GROUP BY kind, key_version ORDER BY kind, key_version',
+    )
+    const countMedia = database.prepare('SELECT COUNT(*) AS media FROM media')
+    const countOld = database.prepare(`SELECT COUNT(*) AS records FROM registry WHERE ${IS_OLD}`)
+    const progress = database.prepare('SELECT progress FROM imports WHERE id = $1')
+    return {
+      find: async (subject: Uint8Array): Promise<Pick<SealedRecord, 'keyVersion' | 'sealed'> | undefined> => {
+        const row = await find.get(subject)
+        return row && { keyVersion: Number(row.key_version), sealed: row.sealed as Uint8Array }
+      },
+      findMedia: async (id: Uint8Array): Promise<Omit<SealedMedia, 'id'> | undefined> => {
+        const row = await findMedia.get(id)
+        if (!row) return undefined
+        return {
+          subject: row.subject as Uint8Array,
+          keyVersion: Number(row.key_version),
+          sealed: row.sealed as Uint8Array,
+        }
+      },
+      isEmpty: async (kind: Kind) => (await any.get(kind)) === undefined,
+      count: async () =>
+        (await count.all()).map((row) => ({
+          kind: row.kind as Kind,
+          keyVersion: Number(row.key_version),
+          records: Number(row.records),
+        })),
+      countMedia: async () => Number((await countMedia.get())?.media ?? 0),
+      /** Records that no import has contained since a time. */
+      countOld: async (before: number) => Number((await countOld.get(before))?.records ?? 0),
+      importProgress: async (id: string) => (await progress.get(id))?.progress as string | undefined,
+    }
+  },
+  writes: (database) => ({
+    /** Saves a batch and the progress of the import in one commit. Returns how many records were new or changed. */
+    save: (batch: RegistryBatch) => database.transaction((tx) => saveBatch(tx, batch)),
+    finishImport: async (id: string) =>
+      void (await database.prepare('DELETE FROM imports WHERE id = $1').run(id)),
+    /** Erases some of the old records with their pictures. */
+    eraseOld: (before: number) => database.transaction((tx) => eraseOld(tx, before)),
+  }),
+})
+export type RegistryTable = TableOf<typeof registryTable>
 
 async function saveBatch(tx: Database, batch: RegistryBatch): Promise<number> {
   const { media, at, progress } = batch
@@ -130,3 +132,10 @@ const insertPicture = (tx: Database, { id, subject, keyVersion, sealed }: Sealed
   tx
     .prepare('INSERT INTO media (id, subject, key_version, sealed) VALUES ($1, $2, $3, $4)')
     .run(id, subject, keyVersion, sealed)
+
+async function eraseOld(tx: Database, before: number) {
+  await tx.lock(REGISTRY_LOCK)
+  const pictures = await tx.prepare(`DELETE FROM media WHERE subject IN (${SOME_OLD})`).run(before)
+  const records = await tx.prepare(`DELETE FROM registry WHERE subject IN (${SOME_OLD})`).run(before)
+  return { records, pictures }
+}

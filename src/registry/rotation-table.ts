@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts'
+import { defineTable, type Reader, type TableOf } from '../database/define-table.ts'
 import { type Meta, metaTable } from '../database/meta-table.ts'
 import { UserError } from '../errors.ts'
 
@@ -14,36 +15,19 @@ export type SealedRow = {
   readonly isDecoy?: boolean
 }
 
-/** The queries of a root key rotation. */
-export type RotationTable = {
-  /** Stores the new version. From then on, rows sealed under an older version are refused. */
-  readonly begin: (facts: Meta) => Promise<void>
-  /** Rows sealed under an older version, in the order of their ids. */
-  readonly next: (
-    table: SealedTable,
-    version: number,
-    after: Uint8Array,
-    most: number,
-  ) => Promise<SealedRow[]>
-  /** Replaces rows with their newly sealed values, except those that were changed or erased meanwhile. */
-  readonly replace: (table: SealedTable, version: number, rows: readonly SealedRow[]) => Promise<number>
-  /** How many rows are sealed under an older version. */
-  readonly count: (table: SealedTable, version: number) => Promise<number>
-  /** Removes the previous key from meta. False, and nothing is changed, while a row still needs it. */
-  readonly finish: (version: number) => Promise<boolean>
-}
-
 /** Lock: shared by transactions that save sealed rows, exclusive for those that change the version. */
 const ROOT = 'root'
 
-export function createRotationTable(database: Database): RotationTable {
-  return {
-    begin: (facts) =>
-      database.transaction(async (tx) => {
-        await tx.lock(ROOT)
-        await metaTable.create(tx).set(facts)
-      }),
-    next: async (table, version, after, most) => {
+/** The queries of a root key rotation. */
+export const rotationTable = defineTable({
+  reads: (database) => ({
+    /** Rows sealed under an older version, in the order of their ids. */
+    next: async (
+      table: SealedTable,
+      version: number,
+      after: Uint8Array,
+      most: number,
+    ): Promise<SealedRow[]> => {
       const id = SEALED_TABLES[table]
       const kind = table === 'registry' ? 'kind' : 'NULL'
       const rows = await database
@@ -59,25 +43,40 @@ export function createRotationTable(database: Database): RotationTable {
         isDecoy: row.kind === 'decoy',
       }))
     },
-    replace: (table, version, rows) =>
-      database.transaction(async (tx) => {
-        // An import that changes the same rows in another order waits here instead of causing a deadlock.
-        await tx.lock(ROOT)
-        return tx.dialect === 'postgres'
-          ? replaceInOneStatement(tx, table, version, rows)
-          : replaceOneByOne(tx, table, version, rows)
-      }),
-    count: (table, version) => countStale(database, table, version),
-    finish: (version) =>
+    /** How many rows are sealed under an older version. */
+    count: (table: SealedTable, version: number) => countStale(database, table, version),
+  }),
+  writes: (database) => {
+    const lockRoot = <T>(work: (tx: Database) => Promise<T>) =>
       database.transaction(async (tx) => {
         await tx.lock(ROOT)
-        for (const table of Object.keys(SEALED_TABLES) as SealedTable[])
-          if ((await countStale(tx, table, version)) > 0) return false
-        await metaTable.create(tx).set({ root_previous_fingerprint: undefined })
-        return true
-      }),
-  }
-}
+        return work(tx)
+      })
+    return {
+      /** Stores the new version. From then on, rows sealed under an older version are refused. */
+      begin: (facts: Meta) => lockRoot((tx) => metaTable.create(tx).set(facts)),
+      /**
+       * Replaces rows with their newly sealed values, except those that were changed or erased meanwhile. An import that changes
+       * the same rows in another order waits for the lock instead of causing a deadlock.
+       */
+      replace: (table: SealedTable, version: number, rows: readonly SealedRow[]) =>
+        lockRoot((tx) =>
+          tx.dialect === 'postgres'
+            ? replaceInOneStatement(tx, table, version, rows)
+            : replaceOneByOne(tx, table, version, rows),
+        ),
+      /** Removes the previous key from meta. False, and nothing is changed, while a row still needs it. */
+      finish: (version: number) =>
+        lockRoot(async (tx) => {
+          for (const table of Object.keys(SEALED_TABLES) as SealedTable[])
+            if ((await countStale(tx, table, version)) > 0) return false
+          await metaTable.create(tx).set({ root_previous_fingerprint: undefined })
+          return true
+        }),
+    }
+  },
+})
+export type RotationTable = TableOf<typeof rotationTable>
 
 /**
  * Called in the transaction that saves sealed rows. Refuses rows sealed under an older root key, so that a rotation never
@@ -96,7 +95,7 @@ export async function refuseStaleSeals(
     )
 }
 
-async function countStale(database: Database, table: SealedTable, version: number): Promise<number> {
+async function countStale(database: Reader, table: SealedTable, version: number): Promise<number> {
   const row = await database
     .prepare(`SELECT COUNT(*) AS stale FROM ${table} WHERE key_version < $1`)
     .get(version)

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Database, SyncDatabase } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { openSqlite } from '../../src/database/sqlite.ts'
-import { createGuessTable } from '../../src/ledger/guess-table.ts'
+import { guessTable } from '../../src/ledger/guess-table.ts'
 import { createKnownPeople, type KnownPeople } from '../../src/ledger/known-people.ts'
 
 const KEY = 'key'
@@ -86,7 +86,7 @@ describe('createKnownPeople', () => {
   it('forgets rows that were deleted while the clock was ahead, although their ids are used again', async () => {
     const [first, second] = [await open(), await open()]
     await first.admit([1, 2, 3])
-    await createGuessTable(opened[1] as Database).deleteExpired(0, 2)
+    await guessTable.create(opened[1] as Database).deleteExpired(0, 2)
     await second.admit([4, 5])
     expect(await first.admit([1, 4, 5])).toEqual([1])
     await second.admit([6, 7])

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
-import { createRegistryTable } from '../../src/registry/registry-table.ts'
+import { registryTable } from '../../src/registry/registry-table.ts'
 import type { SealedRecord } from '../../src/registry/sealed-entry.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
@@ -36,7 +36,7 @@ describe.skipIf(!hasPostgres())('saving batches in PostgreSQL', () => {
         .get(table)
       return Number(row?.rows)
     }
-    return { table: createRegistryTable(database), countRead }
+    return { table: registryTable.create(database), countRead }
   }
 
   it('finds new, changed, unchanged and old records through the index', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
 import { loadKeyring } from '../../src/database/load-keyring.ts'
 import { ROTATION_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
-import { createRegistryTable } from '../../src/registry/registry-table.ts'
+import { registryTable } from '../../src/registry/registry-table.ts'
 import {
   countReadable,
   ENGINES,
@@ -173,7 +173,7 @@ describe.runIf(ENGINES.length > 1)('an uncommitted import on PostgreSQL', () => 
       )
       const { promise: begun, resolve } = Promise.withResolvers<unknown>()
       await store.database.transaction(async (tx) => {
-        await createRegistryTable(tx).save(toBatch(keyring, 0, 5))
+        await registryTable.create(tx).save(toBatch(keyring, 0, 5))
         resolve(rotate(settings))
         while (Number((await waiting.get())?.n) === 0);
       })
