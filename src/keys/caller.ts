@@ -1,7 +1,7 @@
 import type { Mode, Scope } from '../contract/scope.ts'
 import { createAddressRule } from './api-key.ts'
 import { toHiddenFields } from './field-policy.ts'
-import type { KeyRow } from './key-rows.ts'
+import type { KeyRow } from './key-table.ts'
 import { type OptionValues, SUBJECTS_PER_DAY, withDefaults } from './options.ts'
 
 /** The API key of a request, and what it may do: its options, and what follows from them. */

@@ -1,14 +1,52 @@
-import type { Database, Row } from '../database/database.ts'
-import { defineTable, type TableOf } from '../database/define-table.ts'
-import { UserError } from '../errors.ts'
+import type { Mode, Scope } from '../contract/scope.ts'
+import type { Database, Row, Value } from '../database/database.ts'
 import {
-  KEY_COLUMN_NAMES,
-  KEY_COLUMNS,
-  type KeyRow,
-  toKeyRow,
-  toKeyValues,
-  toOptionalNumber,
-} from './key-rows.ts'
+  bytes,
+  defineColumns,
+  defineTable,
+  list,
+  number,
+  optional,
+  type RowOf,
+  type TableOf,
+  text,
+} from '../database/define-table.ts'
+import { UserError } from '../errors.ts'
+import { listOptions, type OptionValues, readOptions } from './options.ts'
+
+const KEY = defineColumns({
+  id: text(),
+  mode: text<Mode>(),
+  name: text(),
+  hash: bytes(),
+  scopes: list<Scope>(),
+  createdAt: number(),
+  expiresAt: optional(number()),
+  /** The lifetime that was last given to it. Undefined: it has none. */
+  lifetimeMs: optional(number()),
+  revokedAt: optional(number()),
+  rolledTo: optional(text()),
+  /** Id of the first key of its lineage: a key and the keys it was rolled from share their counters. */
+  lineage: text(),
+})
+
+type Stored = RowOf<typeof KEY>
+
+export type KeyRow = OptionValues & Omit<Stored, 'lifetimeMs'> & Partial<Pick<Stored, 'lifetimeMs'>>
+
+const KEY_COLUMNS = [KEY.names, ...listOptions().map(([field]) => field)].join(', ')
+export const KEY_COLUMN_NAMES = KEY_COLUMNS.split(', ')
+
+/** In the order of the columns. */
+export const toKeyValues = (row: KeyRow): Value[] => [
+  ...KEY.encode({ lifetimeMs: undefined, ...row }),
+  ...listOptions().map(([, { property, toColumn }]) => toColumn(row[property])),
+]
+
+export const toKeyRow = (row: Row): KeyRow => ({
+  ...KEY.decode({ ...row, lineage: row.lineage ?? row.id }),
+  ...readOptions(row),
+})
 
 /** Column values for an unknown id, so that the response time does not tell which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
@@ -34,16 +72,16 @@ const FIND = `SELECT ${KEY_COLUMN_NAMES.map((name) =>
 export const keyTable = defineTable({
   reads: (database) => {
     const find = database.prepare(FIND)
-    const list = database.prepare(`SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`)
+    const listAll = database.prepare(`SELECT ${KEY_COLUMNS} FROM api_keys ORDER BY created_at, id`)
     const nextExpiry = database.prepare(NEXT_EXPIRY)
     return {
       find: async (id: string) => {
         const row = toKeyRow((await find.get(id, NO_HASH)) as Row)
         return row.id === id ? row : undefined
       },
-      list: async () => (await list.all()).map(toKeyRow),
+      list: async () => (await listAll.all()).map(toKeyRow),
       /** The earliest expiry after `now` of a live key that is neither revoked nor rolled. */
-      findNextExpiry: async (now: number) => toOptionalNumber((await nextExpiry.get(now))?.at),
+      findNextExpiry: async (now: number) => optional(number()).decode((await nextExpiry.get(now))?.at),
     }
   },
   writes: (database) => ({

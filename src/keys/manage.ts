@@ -3,8 +3,7 @@ import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import { createApiKey, toKeyHash } from './api-key.ts'
-import type { KeyRow } from './key-rows.ts'
-import type { KeyTable } from './key-table.ts'
+import type { KeyRow, KeyTable } from './key-table.ts'
 import { listOptions, type OptionValues, showOptions, withDefaults } from './options.ts'
 
 /** A key with its secret. The secret is shown once and never stored. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { KeyRow } from '../../src/keys/key-rows.ts'
+import type { KeyRow } from '../../src/keys/key-table.ts'
 import { bearer, PHONE } from '../app.ts'
 import { openTestConsole, type TestConsole, type TestResponse } from './test-console.ts'
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { SCOPES } from '../../src/contract/scope.ts'
 import { createApiKey, toKeyHash } from '../../src/keys/api-key.ts'
 import { createAuthenticate } from '../../src/keys/authenticate.ts'
-import type { KeyRow } from '../../src/keys/key-rows.ts'
+import type { KeyRow } from '../../src/keys/key-table.ts'
 import { withDefaults } from '../../src/keys/options.ts'
 
 const pepper = createSecretKey(Buffer.alloc(32, 1))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ChangeKeyRequest, CreateKeyRequest, KeyWithUsage, toOptionField } from '../../src/admin/keys.ts'
 import { toChangeFlags, toFlags } from '../../src/cli/keys.ts'
-import { KEY_COLUMN_NAMES, type KeyRow, toKeyRow, toKeyValues } from '../../src/keys/key-rows.ts'
+import { KEY_COLUMN_NAMES, type KeyRow, toKeyRow, toKeyValues } from '../../src/keys/key-table.ts'
 import { toGrantedText } from '../../src/keys/manage.ts'
 import { type AnyOption, listOptions, withDefaults } from '../../src/keys/options.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../src/audit/row.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
-import type { KeyRow } from '../../src/keys/key-rows.ts'
+import type { KeyRow } from '../../src/keys/key-table.ts'
 import { changeKey, rollKey } from '../../src/keys/manage.ts'
 import { sealEntry } from '../../src/registry/sealed-entry.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { KeyRow } from '../../src/keys/key-rows.ts'
+import type { KeyRow } from '../../src/keys/key-table.ts'
 import { withDefaults } from '../../src/keys/options.ts'
 import { createStoreMetrics } from '../../src/server/open-telemetry.ts'
 import { printMetrics } from '../../src/telemetry/metric.ts'

@@ -1,4 +1,4 @@
--- Reads two registry rows for each question, of which one exists, and the stored response: see lookup-batches.ts. `hashes` has four of
+-- Reads two registry rows for each question, of which one exists, and the stored response: see lookup-table.ts. `hashes` has four of
 -- 32 bytes for each question. By index: see check-verifications.sql.
 CREATE OR REPLACE FUNCTION look_up_verifications(
     hashes BYTEA, question_count INT, key_ids TEXT[], operations TEXT[]
