@@ -1,4 +1,5 @@
 import type { Database, Row } from '../database/database.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
 import { UserError } from '../errors.ts'
 import { monthOf } from '../ledger/audit-months.ts'
@@ -26,37 +27,25 @@ type NewArchive = Omit<ArchiveRow, 'removedAt'> & {
 /** A step of the removal: whether it must be called again, or another transaction reads what is to be removed. */
 export type RemovalStep = 'more' | 'done' | 'busy'
 
-export type ArchiveTable = {
-  readonly list: () => Promise<ArchiveRow[]>
-  readonly count: () => Promise<number>
-  /** From now on its chains cannot be extended, and their rows can be removed. Refused if one was extended meanwhile. */
-  readonly record: (archive: NewArchive) => Promise<void>
-  /** Removes some rows, from the end of a chain: what is left is a sound chain. In PostgreSQL, whole months. */
-  readonly removeRows: (number: number) => Promise<RemovalStep>
-  /** Removes some blocks of subjects and consents. */
-  readonly removeBlocks: (number: number) => Promise<RemovalStep>
-  /**
-   * Removes checkpoints, of those after a time, which name no chain that is not archived. Returns the last time that was
-   * read.
-   */
-  readonly removeCheckpoints: (number: number, after: string) => Promise<string | undefined>
-  readonly finish: (number: number, now: number) => Promise<void>
-}
-
 /** Later than any heartbeat: servers of earlier versions take the chain for one in use. */
 const FOR_EVER = Number.MAX_SAFE_INTEGER
 const NO_PROCESS = 'archived'
 const CHECKPOINTS_AT_ONCE = 200
 
-export function createArchiveTable(database: Database): ArchiveTable {
-  const list = database.prepare('SELECT * FROM audit_archives ORDER BY number')
-  const count = database.prepare('SELECT COUNT(*) AS archives FROM audit_archives')
-  const finish = database.prepare('UPDATE audit_archives SET removed_at = $2 WHERE number = $1')
-  return {
-    list: async () => (await list.all()).map(toArchive),
-    count: async () => Number((await count.get())?.archives ?? 0),
-    record: (archive) => database.transaction((tx) => recordInTx(tx, archive)),
-    removeRows: async (number) => {
+export const archiveTable = defineTable({
+  reads: (database) => {
+    const list = database.prepare('SELECT * FROM audit_archives ORDER BY number')
+    const count = database.prepare('SELECT COUNT(*) AS archives FROM audit_archives')
+    return {
+      list: async () => (await list.all()).map(toArchive),
+      count: async () => Number((await count.get())?.archives ?? 0),
+    }
+  },
+  writes: (database) => ({
+    /** From now on its chains cannot be extended, and their rows can be removed. Refused if one was extended meanwhile. */
+    record: (archive: NewArchive) => database.transaction((tx) => recordInTx(tx, archive)),
+    /** Removes some rows, from the end of a chain: what is left is a sound chain. In PostgreSQL, whole months. */
+    removeRows: async (number: number): Promise<RemovalStep> => {
       const chains = await listChains(database, number)
       const inMonths = database.dialect === 'postgres' ? chains.filter(monthOf) : []
       for (const month of new Set(inMonths.flatMap((chain) => monthOf(chain) ?? [])))
@@ -65,17 +54,24 @@ export function createArchiveTable(database: Database): ArchiveTable {
         if ((await removeEnd(database, chain)) > 0) return 'more'
       return 'done'
     },
-    removeBlocks: async (number) => {
+    /** Removes some blocks of subjects and consents. */
+    removeBlocks: async (number: number): Promise<RemovalStep> => {
       for (const table of BLOCK_TABLES)
         if ((await deleteSome(database, table, OF_ARCHIVE, number)) >= ROWS_PER_STEP) return 'more'
       return 'done'
     },
-    removeCheckpoints: (number, after) => database.transaction((tx) => removeCheckpoints(tx, number, after)),
-    finish: async (number, now) => {
-      await finish.run(number, now)
+    /**
+     * Removes checkpoints, of those after a time, which name no chain that is not archived. Returns the last time that was
+     * read.
+     */
+    removeCheckpoints: (number: number, after: string) =>
+      database.transaction((tx) => removeCheckpoints(tx, number, after)),
+    finish: async (number: number, now: number) => {
+      await database.prepare('UPDATE audit_archives SET removed_at = $2 WHERE number = $1').run(number, now)
     },
-  }
-}
+  }),
+})
+export type ArchiveTable = TableOf<typeof archiveTable>
 
 const BLOCK_TABLES = [SUBJECT_INDEX, CONSENT_INDEX].flatMap(({ pages, blocks }) => [pages, blocks])
 const OF_ARCHIVE = 'chain IN (SELECT chain FROM audit_chains WHERE archive = $1)'

@@ -1,4 +1,5 @@
 import type { Database, Row } from '../database/database.ts'
+import type { Reader } from '../database/define-table.ts'
 import { monthOf } from '../ledger/audit-months.ts'
 
 /** A position in a chain. */
@@ -20,28 +21,19 @@ export type Chain = {
 export type ChainEnd = Head & Pick<Chain, 'chain' | 'beatAt'>
 
 /** The chains of the audit log. One process owns a chain at a time and extends it. */
-export type ChainTable = {
-  readonly chains: () => Promise<Chain[]>
-  /** Every chain that has rows and is not retired. */
-  readonly ends: () => Promise<ChainEnd[]>
-  /** Retires chains that nothing has extended since a time. */
-  readonly retire: (chains: readonly string[], unusedSince: number, now: number) => Promise<void>
-  /**
-   * Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster, or its
-   * month is archived.
-   */
-  readonly claim: (chain: string, seen: string | null, owner: string, now: number) => Promise<boolean>
-  /** Renews the claim of the owner. Fails when the log cannot be written. */
-  readonly sendHeartbeat: (chain: string, owner: string, now: number) => Promise<void>
-  /** Gives the chain up, so that another process can claim it. */
-  readonly release: (chain: string, owner: string, now: number) => Promise<void>
-}
-
-export function createChainTable(database: Database): ChainTable {
+export function createChainReads(database: Reader) {
   const chains = database.prepare(
     `SELECT chain, owner, beat_at, retired_at, archive, ${IS_RETIRED} AS retired FROM audit_chains ORDER BY chain`,
   )
   const ends = database.prepare(ENDS)
+  return {
+    chains: async () => (await chains.all()).map(toChain),
+    /** Every chain that has rows and is not retired. */
+    ends: async () => (await ends.all()).map(toEnd),
+  }
+}
+
+export function createChainWrites(database: Database) {
   const retire = database.prepare(
     'UPDATE audit_chains SET retired_at = $3 WHERE chain = $1 AND beat_at < $2 AND retired_at IS NULL',
   )
@@ -50,18 +42,21 @@ export function createChainTable(database: Database): ChainTable {
     'UPDATE audit_chains SET owner = NULL, beat_at = $3 WHERE chain = $1 AND owner = $2',
   )
   return {
-    chains: async () => (await chains.all()).map(toChain),
-    ends: async () => (await ends.all()).map(toEnd),
-    retire: async (list, unusedSince, now) => {
+    /** Retires chains that nothing has extended since a time. */
+    retire: async (list: readonly string[], unusedSince: number, now: number) => {
       for (const chain of list) await retire.run(chain, unusedSince, now)
     },
-    claim: (chain, seen, owner, now) => database.transaction((tx) => claim(tx, chain, seen, owner, now)),
-    sendHeartbeat: async (chain, owner, now) => {
-      await heartbeat.run(chain, owner, now)
-    },
-    release: async (chain, owner, now) => {
-      await release.run(chain, owner, now)
-    },
+    /**
+     * Takes a chain from the owner that was read (null: a free or a new chain). False when another process was faster, or its
+     * month is archived.
+     */
+    claim: (chain: string, seen: string | null, owner: string, now: number) =>
+      database.transaction((tx) => claim(tx, chain, seen, owner, now)),
+    /** Renews the claim of the owner. Fails when the log cannot be written. */
+    sendHeartbeat: async (chain: string, owner: string, now: number) =>
+      void (await heartbeat.run(chain, owner, now)),
+    /** Gives the chain up, so that another process can claim it. */
+    release: async (chain: string, owner: string, now: number) => void (await release.run(chain, owner, now)),
   }
 }
 

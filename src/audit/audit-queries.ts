@@ -1,11 +1,11 @@
-import type { Database } from '../database/database.ts'
+import type { Reader } from '../database/define-table.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 
 /** ISO times. */
 export type Period = { readonly from: string; readonly to: string }
 
 /** Reads the log backwards in bounded pages, by the existing indexes. */
-export type AuditQueries = {
+type AuditQueries = {
   /** The rows of a chain before a sequence, the newest first. */
   readonly pageBack: (chain: string, before: number, most: number) => Promise<LoggedRow[]>
   /** Time of the row with this sequence, or of the first row after it. */
@@ -43,7 +43,7 @@ const IN_REFERENCES = {
   postgres: '= ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb)))',
 } as const
 
-export function createAuditQueries(database: Database, columns: string): AuditQueries {
+export function createAuditQueries(database: Reader, columns: string): AuditQueries {
   const pageBack = database.prepare(
     `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3`,
   )

@@ -1,6 +1,6 @@
 import { type DatabaseOptions, type OpenDatabase, openDatabase } from '../database/open-database.ts'
-import { type ArchiveTable, createArchiveTable } from './archive-table.ts'
-import { type AuditTable, createAuditTable } from './audit-table.ts'
+import { type ArchiveTable, archiveTable } from './archive-table.ts'
+import { type AuditTable, auditTable } from './audit-table.ts'
 import { type LossTable, lossTable } from './loss-table.ts'
 
 /** A database with the tables of the audit log. */
@@ -16,8 +16,8 @@ export async function openAuditStore(options: DatabaseOptions): Promise<AuditSto
   const { database } = opened
   return {
     ...opened,
-    audit: createAuditTable(database),
+    audit: auditTable.create(database),
     losses: lossTable.create(database),
-    archives: createArchiveTable(database),
+    archives: archiveTable.create(database),
   }
 }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Database } from '../database/database.ts'
+import type { Reader } from '../database/define-table.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 import { findInPage, toBucket } from './subject-blocks.ts'
 import {
@@ -14,9 +14,9 @@ import {
 /** The rows that name this text, oldest first. With `most`, at least that many of them, if there are. */
 type FindRows = (text: string, most?: number) => Promise<LoggedRow[]>
 
-export type SubjectQueries = { readonly bySubject: FindRows; readonly byConsent: FindRows }
+type SubjectQueries = { readonly bySubject: FindRows; readonly byConsent: FindRows }
 
-export const createSubjectQueries = (database: Database, columns: string): SubjectQueries => ({
+export const createSubjectQueries = (database: Reader, columns: string): SubjectQueries => ({
   bySubject: createFindRows(database, columns, SUBJECT_INDEX),
   byConsent: createFindRows(database, columns, CONSENT_INDEX),
 })
@@ -31,7 +31,7 @@ const IN_LIST = {
 } as const
 
 /** Rows that are in blocks are found by them; the others, at the end of each chain, are scanned. */
-function createFindRows(database: Database, columns: string, index: BlockIndex): FindRows {
+function createFindRows(database: Reader, columns: string, index: BlockIndex): FindRows {
   const { column } = index
   const chains = database.prepare(toListChains(index))
   const pages = database.prepare(

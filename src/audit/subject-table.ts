@@ -1,4 +1,5 @@
 import type { Database, Row } from '../database/database.ts'
+import { defineTable, type TableOf } from '../database/define-table.ts'
 import type { SubjectBlock, SubjectOfRow } from './subject-blocks.ts'
 
 /** How far the rows of a chain are in blocks. */
@@ -22,27 +23,16 @@ export type BlockIndex = {
 }
 
 export const SUBJECT_INDEX: BlockIndex = {
-  ...{ column: 'subject', blocks: 'audit_subject_blocks', pages: 'audit_subject_pages', prefix: '' },
+  column: 'subject',
+  blocks: 'audit_subject_blocks',
+  pages: 'audit_subject_pages',
+  prefix: '',
 }
 export const CONSENT_INDEX: BlockIndex = {
-  ...{
-    column: 'consent_reference',
-    blocks: 'audit_consent_blocks',
-    pages: 'audit_consent_pages',
-    prefix: '=',
-  },
-}
-
-/** The blocks in which the audit rows of a person, or of a consent, are found; see subject-blocks.ts. */
-export type SubjectTable = {
-  readonly index: BlockIndex
-  readonly chains: () => Promise<IndexedChain[]>
-  /** The last row of a chain that is in a block; 0 if none is. */
-  readonly indexed: (chain: string) => Promise<number>
-  /** The rows of a range that have a subject. */
-  readonly subjects: (chain: string, after: number, upTo: number) => Promise<SubjectOfRow[]>
-  /** False when another process has written this block. */
-  readonly insertBlock: (block: SubjectBlock) => Promise<boolean>
+  column: 'consent_reference',
+  blocks: 'audit_consent_blocks',
+  pages: 'audit_consent_pages',
+  prefix: '=',
 }
 
 const toLastBlock = ({ blocks }: BlockIndex, chain: string) =>
@@ -60,23 +50,36 @@ const INSERT_PAGES = {
     FROM jsonb_array_elements($3::jsonb)`,
 } as const
 
-export function createSubjectTable(database: Database, index = SUBJECT_INDEX): SubjectTable {
-  const { column } = index
-  const chains = database.prepare(toListChains(index))
-  const lastBlock = database.prepare(toLastBlock(index, '$1'))
-  // As one text: reading row by row costs several times as much.
-  const subjects = database.prepare(
-    `SELECT string_agg(sequence || ' ' || ${column}, '\n' ORDER BY sequence) AS list FROM audit
-     WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND ${column} IS NOT NULL`,
-  )
-  return {
-    index,
-    chains: async () => (await chains.all()).map(toIndexedChain),
-    indexed: async (chain) => Number((await lastBlock.get(chain))?.last_sequence ?? 0),
-    subjects: async (chain, after, upTo) => toSubjects((await subjects.get(chain, after, upTo))?.list, index),
-    insertBlock: (block) => database.transaction((tx) => insertBlock(tx, index, block)),
-  }
-}
+/** The blocks in which the audit rows of a person, or of a consent, are found; see subject-blocks.ts. */
+const defineSubjectTable = (index: BlockIndex) =>
+  defineTable({
+    reads: (database) => {
+      const chains = database.prepare(toListChains(index))
+      const lastBlock = database.prepare(toLastBlock(index, '$1'))
+      // As one text: reading row by row costs several times as much.
+      const subjects = database.prepare(
+        `SELECT string_agg(sequence || ' ' || ${index.column}, '\n' ORDER BY sequence) AS list FROM audit
+         WHERE chain = $1 AND sequence > $2 AND sequence <= $3 AND ${index.column} IS NOT NULL`,
+      )
+      return {
+        index,
+        chains: async () => (await chains.all()).map(toIndexedChain),
+        /** The last row of a chain that is in a block; 0 if none is. */
+        indexed: async (chain: string) => Number((await lastBlock.get(chain))?.last_sequence ?? 0),
+        /** The rows of a range that have a subject. */
+        subjects: async (chain: string, after: number, upTo: number) =>
+          toSubjects((await subjects.get(chain, after, upTo))?.list, index),
+      }
+    },
+    writes: (database) => ({
+      /** False when another process has written this block. */
+      insertBlock: (block: SubjectBlock) => database.transaction((tx) => insertBlock(tx, index, block)),
+    }),
+  })
+
+export const subjectTable = defineSubjectTable(SUBJECT_INDEX)
+export const consentTable = defineSubjectTable(CONSENT_INDEX)
+export type SubjectTable = TableOf<typeof subjectTable>
 
 async function insertBlock(
   tx: Database,

@@ -1,22 +1,9 @@
 import type { Database, Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
+import { defineTable, type Reader, type TableOf } from '../database/define-table.ts'
 import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
-import {
-  BATCH_COLUMNS,
-  type Batch,
-  type BatchResult,
-  type NewBatchRow,
-  toBatch,
-  toPlanColumns,
-} from '../ledger/batch.ts'
-import {
-  addBatchRows,
-  type BegunBatch,
-  BREAK,
-  beginBatch,
-  type NewBatch,
-  toStale,
-} from '../ledger/batch-receive.ts'
+import { BATCH_COLUMNS, type BatchResult, type NewBatchRow, toBatch, toPlanColumns } from '../ledger/batch.ts'
+import { addBatchRows, BREAK, beginBatch, type NewBatch, toStale } from '../ledger/batch-receive.ts'
 import { STORED_MS } from '../ledger/idempotency-table.ts'
 import { toQueuedColumns } from '../ledger/queue-rows.ts'
 import { type FeedOptions, feedBatches } from './batch-feed.ts'
@@ -26,50 +13,37 @@ type RefusedBatchRow = Pick<BatchResult, 'line' | 'reference' | 'label'> & { rea
 type Receiver = Pick<NewBatch, 'id' | 'owner'>
 
 /** Files of verifications. Questions and labels are sealed. They are accepted and stopped with an audit row: see queue-change.ts. */
-export type BatchTable = {
-  readonly begin: (batch: NewBatch, now: number) => Promise<BegunBatch>
-  /** False when the batch is not received by this process any more. */
-  readonly addRows: (batch: Receiver, rows: readonly NewBatchRow[], now: number) => Promise<boolean>
-  /** Its body did not arrive whole. */
-  readonly breakOff: (batch: Receiver) => Promise<void>
-  /** Moves rows to the queue of verifications: see batch-feed.ts. */
-  readonly feed: (options: FeedOptions, now: number) => Promise<number>
-  /** A batch that was accepted and is kept. Of one key only, if a lineage is given. */
-  readonly find: (
-    id: string,
-    lineage: string | undefined,
-    keepMs: number,
-    now: number,
-  ) => Promise<Batch | undefined>
-  /** The latest first, created before that time. */
-  readonly list: (before: number, most: number, keepMs: number, now: number) => Promise<Batch[]>
-  /** Answers are kept until the given time after the end of the batch. */
-  readonly listResults: (
-    id: string,
-    page: { readonly afterLine: number; readonly most: number; readonly keepMs: number },
-    now: number,
-  ) => Promise<BatchResult[]>
-  readonly listRefusals: (id: string, afterLine: number, most: number) => Promise<RefusedBatchRow[]>
-  /** Batches that were stopped and have not ended. */
-  readonly listStopping: (now: number) => Promise<Batch[]>
-  /**
-   * Deletes some rows of a batch whose time is over. Returns a full step while there may be more. The batch itself stays as
-   * long as its Idempotency-Key.
-   */
-  readonly deleteExpired: (keepMs: number, now: number) => Promise<number>
-}
+export const batchTable = defineTable({
+  reads: createReads,
+  writes: (database) => ({
+    begin: (batch: NewBatch, now: number) => database.transaction((tx) => beginBatch(tx, batch, now)),
+    /** False when the batch is not received by this process any more. */
+    addRows: (batch: Receiver, rows: readonly NewBatchRow[], now: number) =>
+      database.transaction((tx) => addBatchRows(tx, batch, rows, now)),
+    /** Its body did not arrive whole. */
+    breakOff: async ({ id, owner }: Receiver) => void (await database.prepare(BREAK).run(id, owner)),
+    /** Moves rows to the queue of verifications: see batch-feed.ts. */
+    feed: (options: FeedOptions, now: number) => database.transaction((tx) => feedBatches(tx, options, now)),
+    /**
+     * Deletes some rows of a batch whose time is over. Returns a full step while there may be more. The batch itself stays as
+     * long as its Idempotency-Key.
+     */
+    deleteExpired: (keepMs: number, now: number) =>
+      database.transaction((tx) => deleteExpiredInTx(tx, keepMs, now)),
+  }),
+})
+export type BatchTable = TableOf<typeof batchTable>
 
-export function createBatchTable(database: Database): BatchTable {
+type ResultPage = { readonly afterLine: number; readonly most: number; readonly keepMs: number }
+
+function createReads(database: Reader) {
   const toIsKept = (now: string, keepMs: string) =>
     `accepted_at IS NOT NULL AND (ended_at IS NULL OR ended_at > ${toSharedNow(database, now)} - CAST(${keepMs} AS BIGINT))`
   const toColumns = (now: string) =>
     `${BATCH_COLUMNS}, ${toPlanColumns(database, toSharedNow(database, now))}`
   return {
-    begin: (batch, now) => database.transaction((tx) => beginBatch(tx, batch, now)),
-    addRows: (batch, rows, now) => database.transaction((tx) => addBatchRows(tx, batch, rows, now)),
-    breakOff: async ({ id, owner }) => void (await database.prepare(BREAK).run(id, owner)),
-    feed: (options, now) => database.transaction((tx) => feedBatches(tx, options, now)),
-    find: async (id, lineage, keepMs, now) => {
+    /** A batch that was accepted and is kept. Of one key only, if a lineage is given. */
+    find: async (id: string, lineage: string | undefined, keepMs: number, now: number) => {
       const row = await database
         .prepare(
           `SELECT ${toColumns('$3')} FROM batches WHERE batches.id = $1 AND ${toIsKept('$3', '$4')}
@@ -78,7 +52,8 @@ export function createBatchTable(database: Database): BatchTable {
         .get(id, lineage ?? null, now, keepMs)
       return row && toBatch(row)
     },
-    list: async (before, most, keepMs, now) => {
+    /** The latest first, created before that time. */
+    list: async (before: number, most: number, keepMs: number, now: number) => {
       const rows = await database
         .prepare(
           `SELECT ${toColumns('$3')} FROM batches WHERE created_at < $1 AND ${toIsKept('$3', '$4')}
@@ -87,9 +62,10 @@ export function createBatchTable(database: Database): BatchTable {
         .all(before, most, now, keepMs)
       return rows.map(toBatch)
     },
-    listResults: async (id, { afterLine, most, keepMs }, now) =>
+    /** Answers are kept until the given time after the end of the batch. */
+    listResults: async (id: string, { afterLine, most, keepMs }: ResultPage, now: number) =>
       (await database.prepare(toListResults(database)).all(id, afterLine, most, now, keepMs)).map(toResult),
-    listRefusals: async (id, afterLine, most) => {
+    listRefusals: async (id: string, afterLine: number, most: number): Promise<RefusedBatchRow[]> => {
       const rows = await database
         .prepare(
           `SELECT line, reference, label, refusals FROM batch_rows WHERE batch = $1 AND line > $2 AND refusals IS NOT NULL
@@ -103,20 +79,20 @@ export function createBatchTable(database: Database): BatchTable {
         refusals: String(refusals),
       }))
     },
-    listStopping: async (now) => {
+    /** Batches that were stopped and have not ended. */
+    listStopping: async (now: number) => {
       const rows = await database
         .prepare(`SELECT ${toColumns('$1')} FROM batches WHERE ended_at IS NULL AND state = 'stopping'`)
         .all(now)
       return rows.map(toBatch)
     },
-    deleteExpired: (keepMs, now) => database.transaction((tx) => deleteExpiredInTx(tx, keepMs, now)),
   }
 }
 
 const toKeptUntil = (now: string) =>
   `(SELECT COALESCE(ended_at, ${now}) + CAST($5 AS BIGINT) FROM batches WHERE batches.id = $1)`
 
-const toListResults = (database: Database, now = toSharedNow(database, '$4')) => `
+const toListResults = (database: Reader, now = toSharedNow(database, '$4')) => `
   SELECT batch_rows.line AS row_line, batch_rows.reference AS row_reference, batch_rows.operation AS row_operation, label,
     refusals, CASE WHEN batch_rows.question IS NULL THEN 0 ELSE 1 END AS is_waiting, queued.*
   FROM (SELECT * FROM batch_rows WHERE batch = $1 AND line > $2 ORDER BY line LIMIT $3) AS batch_rows

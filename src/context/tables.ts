@@ -4,11 +4,11 @@ import { factorTable } from '../accounts/factor-table.ts'
 import { identityTable } from '../accounts/identity-table.ts'
 import { passkeyTable } from '../accounts/passkey-table.ts'
 import { throttleTable } from '../accounts/throttle-table.ts'
-import { createArchiveTable } from '../audit/archive-table.ts'
-import { createAuditTable } from '../audit/audit-table.ts'
+import { archiveTable } from '../audit/archive-table.ts'
+import { auditTable } from '../audit/audit-table.ts'
 import { lossTable } from '../audit/loss-table.ts'
-import { CONSENT_INDEX, createSubjectTable } from '../audit/subject-table.ts'
-import { createBatchTable } from '../batches/batch-table.ts'
+import { consentTable, subjectTable } from '../audit/subject-table.ts'
+import { batchTable } from '../batches/batch-table.ts'
 import { catalogueTable } from '../catalogue/catalogue-table.ts'
 import { reviewTable } from '../catalogue/review-table.ts'
 import type { Database } from '../database/database.ts'
@@ -21,7 +21,7 @@ import { rateTable } from '../keys/rate-table.ts'
 import { eventTable } from '../ledger/event-table.ts'
 import { guessTable } from '../ledger/guess-table.ts'
 import { idempotencyTable } from '../ledger/idempotency-table.ts'
-import { createQueueTable } from '../ledger/queue-table.ts'
+import { queueTable } from '../ledger/queue-table.ts'
 import { removalTable } from '../ledger/removal-table.ts'
 import { erasureTable } from '../people/erasure-table.ts'
 import { personTable } from '../people/person-table.ts'
@@ -43,17 +43,9 @@ const TABLES = {
   meta: metaTable,
   registry: registryTable,
   guesses: guessTable,
-  audit: old(createAuditTable, [
-    'append',
-    'insertPolicies',
-    'claim',
-    'sendHeartbeat',
-    'release',
-    'retire',
-    'insertCheckpoint',
-  ]),
+  audit: auditTable,
   losses: lossTable,
-  archives: old(createArchiveTable, ['record', 'removeRows', 'removeBlocks', 'removeCheckpoints', 'finish']),
+  archives: archiveTable,
   idempotency: idempotencyTable,
   lookups: lookupTable,
   erasure: erasureTable,
@@ -72,16 +64,16 @@ const TABLES = {
   identities: identityTable,
   throttle: throttleTable,
   statistics: statisticsTable,
-  subjects: old(createSubjectTable, ['insertBlock']),
+  subjects: subjectTable,
   storage: storageTable,
-  consents: old((database: Database) => createSubjectTable(database, CONSENT_INDEX), ['insertBlock']),
+  consents: consentTable,
   nodes: nodeTable,
   rates: rateTable,
   events: eventTable,
   webhooks: webhookTable,
   deliveries: deliveryTable,
-  queue: old(createQueueTable, ['enqueue', 'claim', 'claimExpired', 'release', 'deleteExpired']),
-  batches: old(createBatchTable, ['begin', 'addRows', 'breakOff', 'feed', 'deleteExpired']),
+  queue: queueTable,
+  batches: batchTable,
   requests: requestTable,
   removals: removalTable,
 }
@@ -104,19 +96,3 @@ export const createReadingTables = (database: Database, send: Send): Tables =>
 
 const mapTables = (create: (table: Table<unknown>, name: string) => unknown) =>
   Object.fromEntries(Object.entries(TABLES).map(([name, table]) => [name, create(table, name)])) as Tables
-
-/** A table that is not defined by defineTable yet, with its writing methods. In a server, one that is missing here fails: see refuseWrites. */
-function old<T extends object>(
-  create: (database: Database) => T,
-  writes: readonly (keyof T & string)[],
-): Table<T> {
-  return {
-    create,
-    createReader: (database, send) => ({
-      ...create(database),
-      ...Object.fromEntries(
-        writes.map((method) => [method, (...args: readonly unknown[]) => send(method, args)]),
-      ),
-    }),
-  }
-}

@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts'
  * A chain belongs to the month (in UTC) in which it was begun, and its name says which: `y2026m11-3f9a1c5e-1`. In PostgreSQL the
  * chains of a month are a partition. Chains from before have no month, and are in a partition of their own.
  */
-export type MonthTable = {
+type MonthTable = {
   /** The present month, in which chains can be begun; undefined if it has no partition and none can be created. */
   readonly openMonth: (now: number) => Promise<string | undefined>
   /** Creates the partitions of this month and of the next ones. Blocks no reads and no writes. */

@@ -153,7 +153,7 @@ export type RecordRows = {
 }
 
 /** `encoded` are the same rows, if they were encoded before. */
-export type PackRows = (rows: readonly AuditRow[], encoded?: EncodedRows) => PackedRows
+type PackRows = (rows: readonly AuditRow[], encoded?: EncodedRows) => PackedRows
 
 export const createPackRows = ({ dialect }: Pick<Database, 'dialect'>): PackRows =>
   dialect === 'postgres' ? packRecords : (rows, encoded = encodeRows(rows)) => encoded

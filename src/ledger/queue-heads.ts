@@ -1,6 +1,7 @@
 import { MODES } from '../contract/scope.ts'
-import type { Database, Row } from '../database/database.ts'
+import type { Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
+import type { Reader } from '../database/define-table.ts'
 import { type Lane, packValues, type QueueHead, toClass, toUnpack } from './queue-rows.ts'
 
 /** `after`: the key that had the last turn. */
@@ -16,13 +17,13 @@ export type Heads = {
 }
 
 /** Up to `most` keys on each side of the one that had the last turn. `now` is the clock of the process, which only SQLite uses. */
-export type ListHeads = (lanes: readonly Turn[], most: number, now: number) => Promise<Heads[]>
+type ListHeads = (lanes: readonly Turn[], most: number, now: number) => Promise<Heads[]>
 
 const CLASSES = packValues(
   MODES.flatMap((mode) => ['verify_nin', 'verify_bvn'].map((operation) => [mode, operation])),
 )
 
-export function createListHeads(database: Database): ListHeads {
+export function createListHeads(database: Reader): ListHeads {
   const list = database.prepare(toListHeads(database))
   const listDue = database.prepare(toListDue(database))
   return async (lanes, most, at) => {
@@ -58,7 +59,7 @@ function toElsewhere(
 }
 
 /** By the index on the due times, however many verifications wait. */
-export function createFindLate(database: Database): (now: number) => Promise<number | undefined> {
+export function createFindLate(database: Reader): (now: number) => Promise<number | undefined> {
   const { rows, text } = toUnpack(database)
   const first = `(SELECT MIN(due_at) FROM queued_verifications WHERE lane = lanes.lane AND mode = ${text(0)}
     AND operation = ${text(1)} AND due_at IS NOT NULL)`
@@ -76,7 +77,7 @@ export function createFindLate(database: Database): (now: number) => Promise<num
  * From one key with pending work to the next by the index: a step takes the same time however long the queue is. Each range in $1
  * has a lane, the key before its first and its last key; up to $3 steps are made in it. $4 are the classes.
  */
-function toListHeads(database: Database): string {
+function toListHeads(database: Reader): string {
   const { rows, text } = toUnpack(database)
   const toNext = (lane: string, after: string) =>
     `(SELECT MIN(lineage) FROM queued_verifications WHERE lane = ${lane} AND lineage > ${after} AND due_at IS NOT NULL)`
@@ -99,7 +100,7 @@ function toListHeads(database: Database): string {
  * The keys of verifications that are due, of each lane in $1 and class in $4: of the $3 that are due longest, and of the $3 that
  * became due last. Behind a long queue of another key, a new one is among the last.
  */
-function toListDue(database: Database): string {
+function toListDue(database: Reader): string {
   const { rows } = toUnpack(database)
   const now = toSharedNow(database, '$2')
   const isDue = `queued.lane = wanted.lane AND queued.mode = wanted.mode AND queued.operation = wanted.operation AND queued.due_at <= ${now}`

@@ -1,14 +1,14 @@
 import { DAY_MS } from '../contract/time.ts'
 import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
+import { defineTable, type Reader, type TableOf } from '../database/define-table.ts'
 import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
 import { enqueueInTx } from './plan-queue-changes.ts'
 import type { QueueLimits } from './queue-change.ts'
 import type { QueueCount } from './queue-counts.ts'
-import { createFindLate, createListHeads, type ListHeads } from './queue-heads.ts'
+import { createFindLate, createListHeads } from './queue-heads.ts'
 import {
   CLAIMED_COLUMNS,
-  type Claimed,
   type Lane,
   type Lease,
   type NewQueued,
@@ -21,49 +21,9 @@ import {
   toUnpack,
 } from './queue-rows.ts'
 
-/**
- * Verifications that are answered later. `now` is the clock of the process, which only SQLite uses. The changes that need an
- * audit row are made with it, in one commit: see queue-change.ts.
- */
-export type QueueTable = {
-  /** Adds all rows, or none. For one with its audit row, see queue-change.ts. */
-  readonly enqueue: (
-    rows: readonly NewQueued[],
-    limits: QueueLimits,
-    now: number,
-  ) => Promise<'queued' | 'full'>
-  /** Takes verifications that are due, of each key the longest due first. No other process gets them before the lease ends. */
-  readonly claim: (
-    wanted: Claim & QueueClass & { readonly keys: readonly string[]; readonly each: number },
-    now: number,
-  ) => Promise<Claimed[]>
-  /** Takes verifications that expire unanswered. */
-  readonly claimExpired: (wanted: Claim & { readonly most: number }, now: number) => Promise<Claimed[]>
-  /** Gives back what was claimed and not begun. */
-  readonly release: (leases: readonly Lease[], now: number) => Promise<void>
-  /** For each lane, some keys in turn with what is due first in each class: see queue-heads.ts. */
-  readonly listHeads: ListHeads
-  /** How long the verification has been due that is due first; negative before that, undefined when none waits. */
-  readonly findLate: (now: number) => Promise<number | undefined>
-  /** Of another key it is undefined, as an unknown one. */
-  readonly find: (reference: string, lineage: string, now: number) => Promise<Queued | undefined>
-  /** Verifications of the same key and class that are taken before this one, up to a bound. */
-  readonly countBefore: (reference: string) => Promise<number>
-  /** Those of the references that are not pending: answered, expired, or unknown. */
-  readonly listEnded: (references: readonly string[]) => Promise<string[]>
-  readonly countPending: () => Promise<QueueCount[]>
-  /** How long ago the verification of a live key was accepted that expires first; undefined when none waits. */
-  readonly findOldest: (now: number) => Promise<number | undefined>
-  /** Verifications of a batch that can be cancelled now. */
-  readonly listWaiting: (batch: string, most: number, now: number) => Promise<Waiting[]>
-  /**
-   * Deletes some of the answers that are no longer kept, and later what is left of their rows; see delete-some.ts. Those of a
-   * batch are kept until the given time after its end.
-   */
-  readonly deleteExpired: (keepMs: number, now: number) => Promise<number>
-}
-
 type Claim = { readonly lease: string; readonly leaseMs: number }
+
+type DueClaim = Claim & QueueClass & { readonly keys: readonly string[]; readonly each: number }
 
 type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
 
@@ -73,19 +33,16 @@ const MAX_COUNTED = 1000
 /** How long a reference is known after its answer was deleted: 410 until then, 404 afterwards. */
 export const TOMBSTONE_MS = 7 * DAY_MS
 
-export function createQueueTable(database: Database): QueueTable {
+/**
+ * Verifications that are answered later. `now` is the clock of the process, which only SQLite uses. The changes that need an
+ * audit row are made with it, in one commit: see queue-change.ts.
+ */
+export const queueTable = defineTable({ reads: createReads, writes: createWrites })
+export type QueueTable = TableOf<typeof queueTable>
+
+function createReads(database: Reader) {
   const now = (parameter: string) => toSharedNow(database, parameter)
-  const claimDue = database.prepare(toClaim(database, toChooseDue(database)))
-  const claimExpired = database.prepare(
-    toClaim(
-      database,
-      `SELECT reference FROM queued_verifications WHERE due_at IS NOT NULL AND expires_at <= ${now('$1')}
-         AND (lease IS NULL OR due_at <= ${now('$1')}) ORDER BY expires_at LIMIT $4 ${toSkipLocked(database)}`,
-    ),
-  )
   const { rows, text } = toUnpack(database)
-  const release = `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${now('$2')} FROM ${rows('$1')}
-    WHERE queued.reference = ${text(0)} AND queued.lease = ${text(1)}`
   // All live verifications wait equally long, so the first to expire is about the oldest. By the index on the expiry.
   const oldest = database.prepare(
     `SELECT ${now('$1')} - accepted_at AS age_ms FROM queued_verifications
@@ -106,41 +63,74 @@ export function createQueueTable(database: Database): QueueTable {
      ON queued.reference = ${text(0)} WHERE queued.due_at IS NULL`,
   )
   return {
-    enqueue: (queued, limits, at) => database.transaction((tx) => enqueueInTx(tx, queued, limits, at)),
-    claim: async ({ lease, leaseMs, lane, mode, operation, keys, each }, at) => {
-      const packed = packValues(keys.map((key) => [key]))
-      return (await claimDue.all(at, lease, leaseMs, lane, mode, operation, packed, each)).map(toClaimed)
-    },
-    claimExpired: async ({ lease, most, leaseMs }, at) =>
-      (await claimExpired.all(at, lease, leaseMs, most)).map(toClaimed),
-    release: async (leases, at) => {
-      const packed = packValues(leases.map(({ reference, lease }) => [reference, lease]))
-      await database.prepare(release).run(packed, at)
-    },
+    /** For each lane, some keys in turn with what is due first in each class: see queue-heads.ts. */
     listHeads: createListHeads(database),
+    /** How long the verification has been due that is due first; negative before that, undefined when none waits. */
     findLate: createFindLate(database),
-    find: async (reference, lineage, at) => {
+    /** Of another key it is undefined, as an unknown one. */
+    find: async (reference: string, lineage: string, at: number) => {
       const row = await find.get(reference, lineage, at)
       return row && toQueued(row)
     },
-    countBefore: async (reference) => Number((await countBefore.get(reference))?.found),
-    listEnded: async (references) => {
+    /** Verifications of the same key and class that are taken before this one, up to a bound. */
+    countBefore: async (reference: string) => Number((await countBefore.get(reference))?.found),
+    /** Those of the references that are not pending: answered, expired, or unknown. */
+    listEnded: async (references: readonly string[]) => {
       const found = await listEnded.all(packValues(references.map((each) => [each])))
       return found.map(({ reference }) => String(reference))
     },
     countPending: () => countPending(database),
-    findOldest: async (at) => {
+    /** How long ago the verification of a live key was accepted that expires first; undefined when none waits. */
+    findOldest: async (at: number) => {
       const row = await oldest.get(at)
       return row && Number(row.age_ms)
     },
-    listWaiting: async (batch, most, at) => {
+    /** Verifications of a batch that can be cancelled now. */
+    listWaiting: async (batch: string, most: number, at: number): Promise<Waiting[]> => {
       const list = database.prepare(
         `SELECT ${toQueuedColumns(now('$3'))} FROM queued_verifications
          WHERE batch = $1 AND due_at IS NOT NULL AND (lease IS NULL OR due_at <= ${now('$3')}) LIMIT $2`,
       )
       return (await list.all(batch, most, at)).map(toQueued)
     },
-    deleteExpired: (keepMs, at) => deleteExpired(database, keepMs, at),
+  }
+}
+
+function createWrites(database: Database) {
+  const now = (parameter: string) => toSharedNow(database, parameter)
+  const claimDue = database.prepare(toClaim(database, toChooseDue(database)))
+  const claimExpired = database.prepare(
+    toClaim(
+      database,
+      `SELECT reference FROM queued_verifications WHERE due_at IS NOT NULL AND expires_at <= ${now('$1')}
+         AND (lease IS NULL OR due_at <= ${now('$1')}) ORDER BY expires_at LIMIT $4 ${toSkipLocked(database)}`,
+    ),
+  )
+  const { rows, text } = toUnpack(database)
+  const release = `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${now('$2')} FROM ${rows('$1')}
+    WHERE queued.reference = ${text(0)} AND queued.lease = ${text(1)}`
+  return {
+    /** Adds all rows, or none. For one with its audit row, see queue-change.ts. */
+    enqueue: (queued: readonly NewQueued[], limits: QueueLimits, at: number) =>
+      database.transaction((tx) => enqueueInTx(tx, queued, limits, at)),
+    /** Takes verifications that are due, of each key the longest due first. No other process gets them before the lease ends. */
+    claim: async ({ lease, leaseMs, lane, mode, operation, keys, each }: DueClaim, at: number) => {
+      const packed = packValues(keys.map((key) => [key]))
+      return (await claimDue.all(at, lease, leaseMs, lane, mode, operation, packed, each)).map(toClaimed)
+    },
+    /** Takes verifications that expire unanswered. */
+    claimExpired: async ({ lease, most, leaseMs }: Claim & { readonly most: number }, at: number) =>
+      (await claimExpired.all(at, lease, leaseMs, most)).map(toClaimed),
+    /** Gives back what was claimed and not begun. */
+    release: async (leases: readonly Lease[], at: number) => {
+      const packed = packValues(leases.map(({ reference, lease }) => [reference, lease]))
+      await database.prepare(release).run(packed, at)
+    },
+    /**
+     * Deletes some of the answers that are no longer kept, and later what is left of their rows; see delete-some.ts. Those of a
+     * batch are kept until the given time after its end.
+     */
+    deleteExpired: (keepMs: number, at: number) => deleteExpired(database, keepMs, at),
   }
 }
 
@@ -165,7 +155,7 @@ function toChooseDue(database: Database): string {
          SELECT rowid FROM queued_verifications WHERE ${isDue} ORDER BY due_at LIMIT $8)`
 }
 
-async function countPending(database: Database): Promise<QueueCount[]> {
+async function countPending(database: Reader): Promise<QueueCount[]> {
   const rows = await database
     .prepare('SELECT lineage, lane, pending FROM queue_counts WHERE pending > 0 ORDER BY lineage, lane')
     .all()

@@ -1,5 +1,5 @@
 import type { SubjectBlock } from '../audit/subject-blocks.ts'
-import { createSubjectTable, type SubjectTable } from '../audit/subject-table.ts'
+import { type SubjectTable, subjectTable } from '../audit/subject-table.ts'
 import type { Database, Row } from '../database/database.ts'
 import { DamagedIndex } from '../database/failure.ts'
 import { type DatabaseOptions, openDatabase } from '../database/open-database.ts'
@@ -184,7 +184,7 @@ export function createSubjectScrub(database: Database): SubjectScrub {
   )
   return {
     isArchived: async (chain) => (await archived.get(chain)) !== undefined,
-    subjects: createSubjectTable(database).subjects,
+    subjects: subjectTable.create(database).subjects,
     nextBlock: async (chain, first) => {
       const row = await next.get(chain, first)
       return (

@@ -2,17 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { createAuditTable } from '../../src/audit/audit-table.ts'
+import { auditTable } from '../../src/audit/audit-table.ts'
 import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
 import { indexRecent, indexSubjects, startSubjectIndex } from '../../src/audit/index-subjects.ts'
 import { createRecentRows, type RecentRows } from '../../src/audit/recent-rows.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
-import {
-  CONSENT_INDEX,
-  createSubjectTable,
-  SUBJECT_INDEX,
-  type SubjectTable,
-} from '../../src/audit/subject-table.ts'
+import { consentTable, type SubjectTable, subjectTable } from '../../src/audit/subject-table.ts'
 import { verifyStore } from '../../src/audit/verify/verify-store.ts'
 import type { Store } from '../../src/context/store.ts'
 import { type Recorded, recordStatements } from '../database/record-statements.ts'
@@ -45,10 +40,10 @@ async function indexCounting(store: Store, recent: RecentRows): Promise<string[]
   const database = recordStatements(store.database, recorded)
   const tables = (
     [
-      [SUBJECT_INDEX, store.subjects],
-      [CONSENT_INDEX, store.consents],
+      [subjectTable, store.subjects],
+      [consentTable, store.consents],
     ] as const
-  ).map(([index, { insertBlock }]) => ({ ...createSubjectTable(database, index), insertBlock }))
+  ).map(([table, { insertBlock }]) => ({ ...table.create(database), insertBlock }))
   await indexRecent(tables, recent, options)
   return recorded.flatMap(({ sql }) => (/ audit\b/.test(sql) ? [sql] : []))
 }
@@ -84,7 +79,7 @@ describeEngines(ENGINES, (engine) => {
     await audit.record(Array.from({ length: 4500 }, () => ({ phase: 'outcome', subject })))
     await indexSubjects(store.subjects, { blockRows: 4500 })
     const recorded: Recorded[] = []
-    const table = createAuditTable(recordStatements(store.database, recorded))
+    const table = auditTable.create(recordStatements(store.database, recorded))
     expect((await table.bySubject(subject)).length).toBe(4500)
     const steps = recorded.flatMap(({ sql, values }) =>
       / IN \(/.test(sql) ? [(JSON.parse(String(values[1])) as unknown[]).length] : [],
@@ -170,7 +165,7 @@ describeEngines(ENGINES, (engine) => {
     const { store, folder, recent, audit } = await open()
     const checkpoint = async () => {
       const recorded: Recorded[] = []
-      const table = createAuditTable(recordStatements(store.database, recorded))
+      const table = auditTable.create(recordStatements(store.database, recorded))
       const { insertCheckpoint } = store.audit
       await makeCheckpoint({ ...table, insertCheckpoint }, signer, folder, recent)
       expect(await verifyStore(store, { publicKey })).toMatchObject({ sound: true, unsigned: 0 })
