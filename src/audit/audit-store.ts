@@ -1,6 +1,6 @@
 import { type DatabaseOptions, type OpenDatabase, openDatabase } from '../database/open-database.ts'
 import { type ArchiveTable, archiveTable } from './archive-table.ts'
-import { type AuditTable, auditTable } from './audit-table.ts'
+import { type AuditTable, defineAuditTable } from './audit-table.ts'
 import { type LossTable, lossTable } from './loss-table.ts'
 
 /** A database with the tables of the audit log. */
@@ -16,7 +16,7 @@ export async function openAuditStore(options: DatabaseOptions): Promise<AuditSto
   const { database } = opened
   return {
     ...opened,
-    audit: auditTable.create(database),
+    audit: defineAuditTable().create(database),
     losses: lossTable.create(database),
     archives: archiveTable.create(database),
   }

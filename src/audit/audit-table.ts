@@ -7,6 +7,7 @@ import { AUDIT_COLUMNS, type FieldPolicy, type LoggedRow } from '../ledger/audit
 import { createPackRows } from '../ledger/encoded-rows.ts'
 import { appendEvents } from '../ledger/event-table.ts'
 import { createPostgresAppend } from '../ledger/postgres-append.ts'
+import type { QueueGroups } from '../ledger/queue-change.ts'
 import { createSqliteAppend } from '../ledger/sqlite-append.ts'
 import { createChainReads, createChainWrites, type Head } from './audit-chains.ts'
 import { createAuditQueries } from './audit-queries.ts'
@@ -20,32 +21,42 @@ const LOGGED = `${LIST}, CASE format WHEN 1 THEN fields_released
   ELSE (SELECT fields FROM field_policies WHERE id = fields_released) END AS released`
 const INSERT_POLICY = 'INSERT INTO field_policies (id, fields) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING'
 
+const refuse = () => {
+  throw new Error('this connection only reads the log')
+}
+
+/** For a thread that reads the log. */
+const NO_GROUPS: QueueGroups = { lock: refuse, write: refuse, end: refuse, toKeptUntil: refuse }
+
 /** Offers no update and no delete; triggers in the database refuse them as well. */
-export const auditTable = defineTable({
-  reads: (database) => ({
-    ...createRowReads(database),
-    ...createAuditQueries(database, LOGGED),
-    ...createChainReads(database),
-    ...createSubjectQueries(database, LOGGED),
-    ...createCheckpointReads(database),
-    packRows: createPackRows(database),
-  }),
-  writes: (database) => ({
-    ...createChainWrites(database),
-    ...createMonthTable(database),
-    append: database.sync ? createSqliteAppend(database, database.sync) : createPostgresAppend(database),
-    /** Stores the policies that rows refer to; those that exist stay as they are. */
-    insertPolicies: (policies: readonly FieldPolicy[]) =>
-      database.transaction(async (tx) => {
-        const values = policies.map(({ id, fields }) => [id, fields])
-        await tx.prepare(INSERT_POLICY).runAll(values)
-      }),
-    /** And the event that brings it to the endpoints that want it. */
-    insertCheckpoint: (checkpoint: Checkpoint) =>
-      database.transaction((tx) => insertCheckpoint(tx, checkpoint)),
-  }),
-})
-export type AuditTable = TableOf<typeof auditTable>
+export const defineAuditTable = (groups = NO_GROUPS) =>
+  defineTable({
+    reads: (database) => ({
+      ...createRowReads(database),
+      ...createAuditQueries(database, LOGGED),
+      ...createChainReads(database),
+      ...createSubjectQueries(database, LOGGED),
+      ...createCheckpointReads(database),
+      packRows: createPackRows(database),
+    }),
+    writes: (database) => ({
+      ...createChainWrites(database),
+      ...createMonthTable(database),
+      append: database.sync
+        ? createSqliteAppend(database, database.sync, groups)
+        : createPostgresAppend(database, groups),
+      /** Stores the policies that rows refer to; those that exist stay as they are. */
+      insertPolicies: (policies: readonly FieldPolicy[]) =>
+        database.transaction(async (tx) => {
+          const values = policies.map(({ id, fields }) => [id, fields])
+          await tx.prepare(INSERT_POLICY).runAll(values)
+        }),
+      /** And the event that brings it to the endpoints that want it. */
+      insertCheckpoint: (checkpoint: Checkpoint) =>
+        database.transaction((tx) => insertCheckpoint(tx, checkpoint)),
+    }),
+  })
+export type AuditTable = TableOf<ReturnType<typeof defineAuditTable>>
 
 function createRowReads(database: Reader) {
   const head = database.prepare(

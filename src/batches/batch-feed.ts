@@ -1,10 +1,12 @@
 import type { Mode } from '../contract/scope.ts'
 import type { Database, Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
-import { endBatchRows } from '../ledger/batch-end.ts'
+import type { Reader } from '../database/define-table.ts'
 import { addToCounts, lockCounts, toCountName } from '../ledger/queue-counts.ts'
+import { countQueued, type EndedQueued, type ErasedQueued, eraseQueued } from '../ledger/queue-erasure.ts'
 import type { NewQueued } from '../ledger/queue-rows.ts'
 import { insertInTx } from '../ledger/queue-writes.ts'
+import { BATCH_GROUPS, endBatchRows } from './batch-groups.ts'
 
 export type FeedOptions = {
   /** Time between two rows of one key. */
@@ -18,7 +20,7 @@ export type FeedOptions = {
 }
 
 /** Held while rows are moved to the queue. */
-export const FEED_LOCK = 'feed batches'
+const FEED_LOCK = 'feed batches'
 
 /** Few enough that no other write waits noticeably. */
 const ROWS_PER_STEP = 200
@@ -155,4 +157,47 @@ async function endWaiting(tx: Database, batch: NextBatch): Promise<number> {
   const rows = await takeRows(tx, batch, ROWS_PER_STEP)
   await endBatchRows(tx, batch.id, 'cancelled', rows.length)
   return rows.length
+}
+
+/** Verifications about a person that wait, and answers that are kept. */
+export const countVerifications = async (database: Reader, subject: Uint8Array): Promise<number> =>
+  (await countQueued(database, subject)) + (await countBatchRows(database, subject))
+
+/** Erases them, in the queue and in batches. Those that wait end. */
+export async function eraseVerifications(tx: Database, subject: Uint8Array): Promise<ErasedQueued> {
+  // First of all locks: no row is moved to the queue while a person is erased.
+  await tx.lock(FEED_LOCK)
+  const { queued, ended } = await eraseQueued(tx, BATCH_GROUPS, subject)
+  const rows = await eraseBatchRows(tx, subject)
+  return { queued: queued + rows.length, ended: [...ended, ...rows] }
+}
+
+/** By the index on the batch and the subject: there are few batches. */
+const ABOUT = 'batch IN (SELECT id FROM batches) AND subject = $1'
+const WAITING = `${ABOUT} AND question IS NOT NULL`
+
+async function countBatchRows(database: Reader, subject: Uint8Array): Promise<number> {
+  const row = await database.prepare(`SELECT COUNT(*) AS found FROM batch_rows WHERE ${WAITING}`).get(subject)
+  return Number(row?.found)
+}
+
+/** Erases the rows about a person: questions that wait, and the caller's words for all rows. */
+async function eraseBatchRows(tx: Database, subject: Uint8Array): Promise<EndedQueued[]> {
+  const waiting = await tx
+    .prepare(
+      `SELECT batch, reference, batch_rows.operation, key_id, mode FROM batch_rows JOIN batches ON batches.id = batch
+       WHERE ${WAITING} ORDER BY batch`,
+    )
+    .all(subject)
+  await tx.prepare(`UPDATE batch_rows SET question = NULL, label = NULL WHERE ${ABOUT}`).run(subject)
+  for (const [batch, rows] of Map.groupBy(waiting, (row) => String(row.batch))) {
+    await tx.prepare('UPDATE batches SET fed = fed + $2 WHERE id = $1').run(batch, rows.length)
+    await endBatchRows(tx, batch, 'cancelled', rows.length)
+  }
+  return waiting.map((row) => ({
+    reference: String(row.reference),
+    keyId: String(row.key_id),
+    mode: String(row.mode),
+    operation: String(row.operation),
+  }))
 }

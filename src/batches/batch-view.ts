@@ -1,6 +1,6 @@
 import { exactly, type Static, Type, text } from '../contract/schema.ts'
 import { MINUTE_MS, toIsoTime } from '../contract/time.ts'
-import { type Batch, countOpenRows } from '../ledger/batch.ts'
+import { type Batch, countOpenRows } from './batch.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const time = (description: string) => Type.Nullable(Type.String({ format: 'date-time', description }))

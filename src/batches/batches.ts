@@ -5,16 +5,16 @@ import type { AuditEntry } from '../audit/row.ts'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { Batch, NewBatchRow } from '../ledger/batch.ts'
-import type { BegunBatch } from '../ledger/batch-receive.ts'
 import type { Log } from '../telemetry/log.ts'
 import { hashKeyUse } from '../verification/idempotency.ts'
 import type { QueueDeps } from '../verification/queue/open-queue.ts'
 import { toLifeMs } from '../verification/queue/verify-later.ts'
 import { createReference } from '../verification/verification-request.ts'
+import type { Batch, NewBatchRow } from './batch.ts'
+import { toGroupChange } from './batch-groups.ts'
 import { type Reader, type ResultType, writeResults } from './batch-results.ts'
 import type { RowRefusal } from './batch-row.ts'
-import type { BatchTable } from './batch-table.ts'
+import type { BatchTable, BegunBatch } from './batch-table.ts'
 import { type BatchView, toBatchView } from './batch-view.ts'
 import { limitBytes, readRows } from './read-rows.ts'
 import { createSealRow, type IncomingBatch, openRowLabel } from './seal-row.ts'
@@ -123,7 +123,7 @@ function createBatches(deps: BatchDeps): Batches {
     stop: async (batch, actor) => {
       if (batch.endedAt !== undefined) return
       // Refused if it was stopped before, or has ended meanwhile.
-      await audit.recordChange({ kind: 'stop_batch', id: batch.id }, [
+      await audit.recordChange(toGroupChange({ kind: 'stop', id: batch.id }), [
         { phase: 'batch_cancelled', ...actor, request_reference: batch.id, outcome: 'ok' },
       ])
       await feeder.wake()
@@ -163,8 +163,8 @@ async function receiveBatch(deps: BatchDeps, incoming: IncomingBatch): Promise<R
       throw new AppError('validation_failed', { errors: { body: ['body must have at least one row'] } })
     const about = { key_id: keyId, mode, operation: OPERATION, request_reference: id }
     const detail = `${counts.rows} rows, ${counts.refused} refused`
-    const received = { ...counts, fingerprint: fingerprint.digest() }
-    const change = { kind: 'accept_batch', batch: receiver, received } as const
+    const received = { ...receiver, ...counts, fingerprint: fingerprint.digest() }
+    const change = toGroupChange({ kind: 'accept', ...received })
     const refusal = await audit.recordChange(change, [{ phase: 'batch_accepted', ...about, detail }])
     const batch = refusal ? undefined : await table.find(id, lineage, queue.settings.keepMs, steadyNow())
     if (!batch) throw new AppError('overloaded')

@@ -5,13 +5,13 @@ import { toBlindIndex } from '../crypto/mac.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { NewBatchRow } from '../ledger/batch.ts'
 import { sealQuestion } from '../verification/queue/sealed-question.ts'
 import {
   createReference,
   toVerificationRequest,
   type VerificationRequest,
 } from '../verification/verification-request.ts'
+import type { NewBatchRow } from './batch.ts'
 import { type BatchRow, createCheckRow, type RefusedRow } from './batch-row.ts'
 import type { BatchFormat, InputRow } from './read-rows.ts'
 

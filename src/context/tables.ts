@@ -5,9 +5,10 @@ import { identityTable } from '../accounts/identity-table.ts'
 import { passkeyTable } from '../accounts/passkey-table.ts'
 import { throttleTable } from '../accounts/throttle-table.ts'
 import { archiveTable } from '../audit/archive-table.ts'
-import { auditTable } from '../audit/audit-table.ts'
+import { defineAuditTable } from '../audit/audit-table.ts'
 import { lossTable } from '../audit/loss-table.ts'
 import { consentTable, subjectTable } from '../audit/subject-table.ts'
+import { BATCH_GROUPS } from '../batches/batch-groups.ts'
 import { batchTable } from '../batches/batch-table.ts'
 import { catalogueTable } from '../catalogue/catalogue-table.ts'
 import { reviewTable } from '../catalogue/review-table.ts'
@@ -21,7 +22,7 @@ import { rateTable } from '../keys/rate-table.ts'
 import { eventTable } from '../ledger/event-table.ts'
 import { guessTable } from '../ledger/guess-table.ts'
 import { idempotencyTable } from '../ledger/idempotency-table.ts'
-import { queueTable } from '../ledger/queue-table.ts'
+import { defineQueueTable } from '../ledger/queue-table.ts'
 import { removalTable } from '../ledger/removal-table.ts'
 import { erasureTable } from '../people/erasure-table.ts'
 import { personTable } from '../people/person-table.ts'
@@ -43,7 +44,7 @@ const TABLES = {
   meta: metaTable,
   registry: registryTable,
   guesses: guessTable,
-  audit: auditTable,
+  audit: defineAuditTable(BATCH_GROUPS),
   losses: lossTable,
   archives: archiveTable,
   idempotency: idempotencyTable,
@@ -72,7 +73,7 @@ const TABLES = {
   events: eventTable,
   webhooks: webhookTable,
   deliveries: deliveryTable,
-  queue: queueTable,
+  queue: defineQueueTable(BATCH_GROUPS),
   batches: batchTable,
   requests: requestTable,
   removals: removalTable,

@@ -1,14 +1,13 @@
 import type { Database } from '../database/database.ts'
-import { type BatchLock, lockBatches, toBatchId, writeBatchChange } from './batch-change.ts'
 import type { Appended, Refused } from './commit.ts'
 import { complete, holdsClaim } from './idempotency-table.ts'
 import type {
-  BatchChange,
   Cancel,
   Enqueue,
   Finish,
   QueueBatch,
   QueueChange,
+  QueueGroups,
   QueueLimits,
   QueueRefusal,
   Retry,
@@ -30,11 +29,12 @@ export const NO_CHANGES: QueueBatch = { now: 0, changes: [] }
 /** Makes the changes of the queue if neither they nor the rows are refused. */
 export async function withQueueChanges(
   tx: Database,
+  groups: QueueGroups,
   queue: QueueBatch,
   append: () => Promise<Appended>,
 ): Promise<Appended> {
   if (queue.changes.length === 0) return append()
-  const { refused, write } = await planQueueChanges(tx, queue)
+  const { refused, write } = await planQueueChanges(tx, groups, queue)
   if (refused.length > 0) return { refused, late: [] }
   const appended = await append()
   if (appended.refused.length === 0) await write()
@@ -44,12 +44,13 @@ export async function withQueueChanges(
 /** Adds all rows in a transaction, or none. */
 export async function enqueueInTx(
   tx: Database,
+  groups: QueueGroups,
   rows: readonly NewQueued[],
   limits: QueueLimits,
   now: number,
 ): Promise<'queued' | 'full'> {
   const changes = rows.map((row, index) => [index, { kind: 'enqueue', row, limits }] as const)
-  const { refused, write } = await planQueueChanges(tx, { now, changes })
+  const { refused, write } = await planQueueChanges(tx, groups, { now, changes })
   if (refused.length > 0) return 'full'
   await write()
   return 'queued'
@@ -61,28 +62,33 @@ type Plan = { readonly refused: Refused<QueueRefusal>; readonly write: () => Pro
  * Decides on all changes in their order, as if they came one by one. They are made by `write`, in the same transaction, if none
  * is refused.
  */
-async function planQueueChanges(tx: Database, { now, changes }: QueueBatch): Promise<Plan> {
+async function planQueueChanges(
+  tx: Database,
+  groups: QueueGroups,
+  { now, changes }: QueueBatch,
+): Promise<Plan> {
   const all = changes.map(([, change]) => change)
   const rows = await lockRows(tx, all.filter(isHeld), now)
   const added = all.flatMap((change) => (change.kind === 'enqueue' ? [change.row] : []))
   const counts = await lockCounts(tx, [...added, ...rows.values()])
   const room = await countRoom(tx, added, counts)
-  const batches = await lockBatches(tx, all.filter(isOfBatch), rows.values())
+  const ofGroups = all.filter((change) => change.kind === 'group')
+  const mayChange = await groups.lock(tx, ofGroups, [...rows.values()])
   const refused: [number, QueueRefusal][] = []
   const held: Held[] = []
   for (const [position, change] of changes) {
     const refusal = isHeld(change)
       ? hold(rows, held, change)
-      : isOfBatch(change)
-        ? changeBatch(batches, change)
+      : change.kind === 'group'
+        ? refuseUnless(mayChange(change))
         : await admit(tx, room, change)
     if (refusal) refused.push([position, refusal])
     else if (isHeld(change) && change.kind !== 'retry') room.add(held.at(-1)?.row, -1)
   }
   const enqueued = all.filter((change) => change.kind === 'enqueue')
   const write = async () => {
-    await writeAll(tx, enqueued, held, now)
-    for (const change of all.filter(isOfBatch)) await writeBatchChange(tx, change, now)
+    await writeAll(tx, groups, enqueued, held, now)
+    for (const change of ofGroups) await groups.write(tx, change, now)
   }
   return { refused, write }
 }
@@ -90,20 +96,7 @@ async function planQueueChanges(tx: Database, { now, changes }: QueueBatch): Pro
 const isHeld = (change: QueueChange): change is Finish | Retry | Cancel =>
   change.kind === 'finish' || change.kind === 'retry' || change.kind === 'cancel'
 
-const isOfBatch = (change: QueueChange): change is BatchChange =>
-  change.kind === 'accept_batch' || change.kind === 'stop_batch'
-
-/** A batch can be accepted once, by the process that receives it, and stopped once. */
-function changeBatch(batches: Map<string, BatchLock>, change: BatchChange): QueueRefusal | undefined {
-  const id = toBatchId(change)
-  const found = batches.get(id)
-  const mayChange =
-    change.kind === 'accept_batch'
-      ? found?.state === 'receiving' && found.owner === change.batch.owner
-      : found?.state === 'running'
-  batches.delete(id)
-  return mayChange ? undefined : 'lease_lost'
-}
+const refuseUnless = (mayChange: boolean): QueueRefusal | undefined => (mayChange ? undefined : 'lease_lost')
 
 /** Refuses a change without the right to the row. One that is refused leaves the row as it is for the changes after it. */
 function hold(rows: Map<string, QueueRow>, held: Held[], change: Held['change']): QueueRefusal | undefined {
@@ -154,6 +147,7 @@ async function admit(
 
 async function writeAll(
   tx: Database,
+  groups: QueueGroups,
   enqueued: readonly Enqueue[],
   held: readonly Held[],
   now: number,
@@ -163,7 +157,7 @@ async function writeAll(
   const [retried, ended] = [held.filter(isRetry), held.filter((each) => !isRetry(each))]
   if (rows.length > 0) await insertInTx(tx, rows, now)
   if (retried.length > 0) await retryInTx(tx, retried, now)
-  if (ended.length > 0) await finishInTx(tx, ended.map(toEnding), now)
+  if (ended.length > 0) await finishInTx(tx, groups, ended.map(toEnding), now)
   await addToCounts(tx, rows, 1)
   await complete(
     tx,

@@ -18,18 +18,19 @@ import {
   OID,
   toArrayValue,
 } from './postgres-records.ts'
+import type { QueueGroups } from './queue-change.ts'
 import { packTallies, toAddPackedTallies } from './tally.ts'
 
 /** Appends in a single statement where that is enough. */
 export const createPostgresAppend =
-  (database: Database): Append =>
+  (database: Database, groups: QueueGroups): Append =>
   async (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) => {
     const batch = { rows: rows as RecordRows, completions, tallies, checks }
     // A single statement is its own transaction.
     return retryIfStored(() =>
       completions.length === 0 && queue.changes.length === 0
         ? appendRecords(database, batch)
-        : database.transaction((tx) => withQueueChanges(tx, queue, () => appendInTx(tx, batch))),
+        : database.transaction((tx) => withQueueChanges(tx, groups, queue, () => appendInTx(tx, batch))),
     )
   }
 

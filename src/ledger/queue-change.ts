@@ -1,13 +1,13 @@
 import type { NewEvent } from '../contract/event.ts'
-import type { NewBatch, ReceivedBatch } from './batch-receive.ts'
+import type { Database } from '../database/database.ts'
 import type { Completion } from './idempotency-table.ts'
-import type { Lease, NewQueued } from './queue-rows.ts'
+import type { Lane, Lease, NewQueued } from './queue-rows.ts'
 
 /** How many verifications may wait, for one key and for all keys together. */
 export type QueueLimits = { readonly perKey: number; readonly all: number }
 
 /** A change of the queue that is written in the same commit as its audit rows. */
-export type QueueChange = Enqueue | Finish | Retry | Cancel | BatchChange
+export type QueueChange = Enqueue | Finish | Retry | Cancel | GroupChange
 
 export type Enqueue = {
   readonly kind: 'enqueue'
@@ -48,14 +48,33 @@ export type Cancel = {
   readonly keepMs: number
 }
 
-/** Refused when the batch is not received by this process any more, or has ended or was stopped before. */
-export type BatchChange =
-  | {
-      readonly kind: 'accept_batch'
-      readonly batch: Pick<NewBatch, 'id' | 'owner'>
-      readonly received: ReceivedBatch
-    }
-  | { readonly kind: 'stop_batch'; readonly id: string }
+/** A change of what verifications belong to, such as a batch. Only its feature knows what it says. */
+export type GroupChange = { readonly kind: 'group'; readonly change: unknown }
+
+/** A verification that has ended: answered, expired, cancelled or erased. */
+export type QueueEnd = {
+  readonly reference: string
+  readonly lineage: string
+  readonly lane: Lane
+  readonly batch: string | null
+  readonly outcome: string
+}
+
+/** What verifications belong to, such as batches: it changes in the commits of the queue. */
+export type QueueGroups = {
+  /** Locks what the changes and the rows belong to. Says of one change after the other whether it may be made. */
+  readonly lock: (
+    tx: Database,
+    changes: readonly GroupChange[],
+    rows: readonly Pick<QueueEnd, 'batch'>[],
+  ) => Promise<(change: GroupChange) => boolean>
+  /** Makes a change that may be made. */
+  readonly write: (tx: Database, change: GroupChange, now: number) => Promise<void>
+  /** In a transaction that has locked the counts of the queue. */
+  readonly end: (tx: Database, ends: readonly QueueEnd[]) => Promise<void>
+  /** SQL: until when answers are kept. The arguments are SQL too. */
+  readonly toKeptUntil: (id: string, now: string, keepMs: string) => string
+}
 
 /** The changes of one commit, by the position of their request in it. */
 export type QueueBatch = {
@@ -63,5 +82,5 @@ export type QueueBatch = {
   readonly changes: readonly (readonly [position: number, change: QueueChange])[]
 }
 
-/** `lease_lost`: another process has taken the verification, the batch or the Idempotency-Key, or it has ended. */
+/** `lease_lost`: another process has taken the verification, its group or the Idempotency-Key, or it has ended. */
 export type QueueRefusal = 'queue_full' | 'lease_lost'

@@ -1,7 +1,8 @@
 import type { Database } from '../database/database.ts'
 import type { Reader } from '../database/define-table.ts'
+import type { QueueEnd, QueueGroups } from './queue-change.ts'
 import { lockCounts } from './queue-counts.ts'
-import { type QueueEnd, recordEnds } from './queue-ends.ts'
+import { recordEnds } from './queue-ends.ts'
 import { packValues, toUnpack } from './queue-rows.ts'
 
 /** A verification that an erasure has ended. */
@@ -11,6 +12,9 @@ export type EndedQueued = {
   readonly mode: string
   readonly operation: string
 }
+
+/** How many questions and answers, and the verifications that were still waiting. */
+export type ErasedQueued = { readonly queued: number; readonly ended: readonly EndedQueued[] }
 
 /** By the indexes on the expiry and the subject. */
 const PENDING = 'due_at IS NOT NULL AND expires_at >= 0 AND subject = $1'
@@ -29,8 +33,9 @@ export async function countQueued(database: Reader, subject: Uint8Array): Promis
 /** Erases questions and answers about a person. An attempt that runs loses its lease, so its answer is not stored. */
 export async function eraseQueued(
   tx: Database,
+  groups: QueueGroups,
   subject: Uint8Array,
-): Promise<{ readonly queued: number; readonly ended: readonly EndedQueued[] }> {
+): Promise<ErasedQueued> {
   const lock = tx.dialect === 'postgres' ? 'FOR UPDATE' : ''
   const pending = await tx
     .prepare(
@@ -47,7 +52,7 @@ export async function eraseQueued(
        FROM ${rows('$1')} WHERE queued.reference = ${text(0)}`,
     )
     .run(packValues(pending.map(({ reference }) => [String(reference)])))
-  await recordEnds(tx, ends)
+  await recordEnds(tx, groups, ends)
   const answered = await eraseAnswered(tx, subject)
   const ended = pending.map((row) => ({
     reference: String(row.reference),

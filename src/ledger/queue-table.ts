@@ -4,7 +4,7 @@ import { toSharedNow } from '../database/database-clock.ts'
 import { defineTable, type Reader, type TableOf } from '../database/define-table.ts'
 import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
 import { enqueueInTx } from './plan-queue-changes.ts'
-import type { QueueLimits } from './queue-change.ts'
+import type { QueueGroups, QueueLimits } from './queue-change.ts'
 import type { QueueCount } from './queue-counts.ts'
 import { createFindLate, createListHeads } from './queue-heads.ts'
 import {
@@ -37,8 +37,9 @@ export const TOMBSTONE_MS = 7 * DAY_MS
  * Verifications that are answered later. `now` is the clock of the process, which only SQLite uses. The changes that need an
  * audit row are made with it, in one commit: see queue-change.ts.
  */
-export const queueTable = defineTable({ reads: createReads, writes: createWrites })
-export type QueueTable = TableOf<typeof queueTable>
+export const defineQueueTable = (groups: QueueGroups) =>
+  defineTable({ reads: createReads, writes: (database) => createWrites(database, groups) })
+export type QueueTable = TableOf<ReturnType<typeof defineQueueTable>>
 
 function createReads(database: Reader) {
   const now = (parameter: string) => toSharedNow(database, parameter)
@@ -96,7 +97,7 @@ function createReads(database: Reader) {
   }
 }
 
-function createWrites(database: Database) {
+function createWrites(database: Database, groups: QueueGroups) {
   const now = (parameter: string) => toSharedNow(database, parameter)
   const claimDue = database.prepare(toClaim(database, toChooseDue(database)))
   const claimExpired = database.prepare(
@@ -112,7 +113,7 @@ function createWrites(database: Database) {
   return {
     /** Adds all rows, or none. For one with its audit row, see queue-change.ts. */
     enqueue: (queued: readonly NewQueued[], limits: QueueLimits, at: number) =>
-      database.transaction((tx) => enqueueInTx(tx, queued, limits, at)),
+      database.transaction((tx) => enqueueInTx(tx, groups, queued, limits, at)),
     /** Takes verifications that are due, of each key the longest due first. No other process gets them before the lease ends. */
     claim: async ({ lease, leaseMs, lane, mode, operation, keys, each }: DueClaim, at: number) => {
       const packed = packValues(keys.map((key) => [key]))
@@ -130,7 +131,7 @@ function createWrites(database: Database) {
      * Deletes some of the answers that are no longer kept, and later what is left of their rows; see delete-some.ts. Those of a
      * batch are kept until the given time after its end.
      */
-    deleteExpired: (keepMs: number, at: number) => deleteExpired(database, keepMs, at),
+    deleteExpired: (keepMs: number, at: number) => deleteExpired(database, groups, keepMs, at),
   }
 }
 
@@ -166,10 +167,14 @@ async function countPending(database: Reader): Promise<QueueCount[]> {
   }))
 }
 
-async function deleteExpired(database: Database, keepMs: number, at: number): Promise<number> {
+async function deleteExpired(
+  database: Database,
+  groups: QueueGroups,
+  keepMs: number,
+  at: number,
+): Promise<number> {
   const now = toSharedNow(database, '$1')
   const over = `due_at IS NULL AND expires_at <= ${now}`
-  const until = `(SELECT COALESCE(ended_at, ${now}) + CAST($2 AS BIGINT) FROM batches WHERE batches.id = batch)`
   // A row of a batch that is still kept gets the end of its batch as its own.
   const isKept = 'over.kept_until > queued.expires_at'
   const emptied = await database
@@ -178,7 +183,7 @@ async function deleteExpired(database: Database, keepMs: number, at: number): Pr
          state = CASE WHEN ${isKept} THEN queued.state ELSE 'gone' END,
          answer = CASE WHEN ${isKept} THEN queued.answer END,
          expires_at = CASE WHEN ${isKept} THEN over.kept_until ELSE ${now} + ${TOMBSTONE_MS} END
-       FROM (SELECT reference AS ended, ${until} AS kept_until FROM queued_verifications
+       FROM (SELECT reference AS ended, ${groups.toKeptUntil('batch', now, '$2')} AS kept_until FROM queued_verifications
          WHERE ${over} AND state <> 'gone' LIMIT ${ROWS_PER_STEP}) AS over
        WHERE queued.reference = over.ended`,
     )

@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
 import { appendEvents } from './event-table.ts'
 import { STORED_MS } from './idempotency-table.ts'
-import type { Cancel, Finish, Retry } from './queue-change.ts'
+import type { Cancel, Finish, QueueGroups, Retry } from './queue-change.ts'
 import { recordEnds } from './queue-ends.ts'
 import { type Lane, type NewQueued, packValues, toUnpack } from './queue-rows.ts'
 
@@ -120,7 +120,12 @@ export async function retryInTx(
 export type Ending = { readonly finish: Finish; readonly row: QueueRow }
 
 /** The questions are erased. */
-export async function finishInTx(tx: Database, endings: readonly Ending[], now: number): Promise<void> {
+export async function finishInTx(
+  tx: Database,
+  groups: QueueGroups,
+  endings: readonly Ending[],
+  now: number,
+): Promise<void> {
   const { rows, text, number, bytes } = toUnpack(tx)
   const changed = await tx
     .prepare(
@@ -134,6 +139,7 @@ export async function finishInTx(tx: Database, endings: readonly Ending[], now: 
   for (const { row, finish } of endings) if (row.idempotency) await replaceStored(tx, row, finish, now)
   await recordEnds(
     tx,
+    groups,
     endings.map(({ row, finish: { outcome } }) => ({ ...row, outcome })),
   )
   await appendEvents(

@@ -6,16 +6,17 @@ import { type EncodedRows, readRows } from './encoded-rows.ts'
 import { COMPLETE, type Completion } from './idempotency-table.ts'
 import { createKnownPeople } from './known-people.ts'
 import { NO_CHANGES, withQueueChanges } from './plan-queue-changes.ts'
+import type { QueueGroups } from './queue-change.ts'
 import { ADD_TALLY, toTallyValues } from './tally.ts'
 
 const INSERT = `INSERT INTO audit (${AUDIT_COLUMNS.join(', ')})
   VALUES (${AUDIT_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')})`
 
-export function createSqliteAppend(database: Database, sync: SyncDatabase): Append {
+export function createSqliteAppend(database: Database, sync: SyncDatabase, groups: QueueGroups): Append {
   const append = createAppendInTx(sync)
   return (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) =>
     database.transaction((tx) =>
-      withQueueChanges(tx, queue, async () =>
+      withQueueChanges(tx, groups, queue, async () =>
         append({ rows: rows as EncodedRows, completions, tallies, checks }),
       ),
     )

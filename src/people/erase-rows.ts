@@ -1,9 +1,9 @@
-import { countBatchRows, eraseBatchRows, lockBatchRows } from '../batches/batch-erasure.ts'
+import { countVerifications, eraseVerifications } from '../batches/batch-feed.ts'
 import type { Database } from '../database/database.ts'
 import type { Reader } from '../database/define-table.ts'
 import { toPersonLock } from '../ledger/guess-table.ts'
 import { NO_PAID_CALLS_LEFT } from '../ledger/paid-calls.ts'
-import { countQueued, type EndedQueued, eraseAnswered, eraseQueued } from '../ledger/queue-erasure.ts'
+import { type EndedQueued, eraseAnswered } from '../ledger/queue-erasure.ts'
 import { REGISTRY_LOCK } from '../registry/save-records.ts'
 import { IN_FLIGHT_MS, insertEarlierTombstone, type Tombstone, wasJustErased } from './tombstone-table.ts'
 
@@ -65,8 +65,7 @@ export async function countAll(database: Reader, subject: ErasureSubject): Promi
       'reused_results WHERE subject = $1 AND length(sealed) > 0',
       subject.reusedResult,
     ),
-    queued:
-      (await countQueued(database, subject.subject)) + (await countBatchRows(database, subject.subject)),
+    queued: await countVerifications(database, subject.subject),
   }
 }
 
@@ -76,9 +75,7 @@ export async function eraseInTx(
   now: number,
 ): Promise<ErasedRows> {
   // First, as in plan-queue-changes.ts: another order of the locks would be a deadlock.
-  await lockBatchRows(tx)
-  const { queued, ended } = await eraseQueued(tx, subject.subject)
-  const rows = await eraseBatchRows(tx, subject.subject)
+  const { queued, ended } = await eraseVerifications(tx, subject.subject)
   await tx.lock(REGISTRY_LOCK)
   // A response about this person is stored either before this, and deleted below, or after it, and then refused.
   await tx.lock(toPersonLock(subject.subject))
@@ -95,8 +92,8 @@ export async function eraseInTx(
     pictures,
     keptAnswers,
     reusedResults: await eraseReused(tx, subject.reusedResult, now),
-    queued: queued + rows.length,
-    ended: [...ended, ...rows],
+    queued,
+    ended,
   }
 }
 

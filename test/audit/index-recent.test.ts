@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { auditTable } from '../../src/audit/audit-table.ts'
+import { defineAuditTable } from '../../src/audit/audit-table.ts'
 import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
 import { indexRecent, indexSubjects, startSubjectIndex } from '../../src/audit/index-subjects.ts'
 import { createRecentRows, type RecentRows } from '../../src/audit/recent-rows.ts'
@@ -79,7 +79,7 @@ describeEngines(ENGINES, (engine) => {
     await audit.record(Array.from({ length: 4500 }, () => ({ phase: 'outcome', subject })))
     await indexSubjects(store.subjects, { blockRows: 4500 })
     const recorded: Recorded[] = []
-    const table = auditTable.create(recordStatements(store.database, recorded))
+    const table = defineAuditTable().create(recordStatements(store.database, recorded))
     expect((await table.bySubject(subject)).length).toBe(4500)
     const steps = recorded.flatMap(({ sql, values }) =>
       / IN \(/.test(sql) ? [(JSON.parse(String(values[1])) as unknown[]).length] : [],
@@ -165,7 +165,7 @@ describeEngines(ENGINES, (engine) => {
     const { store, folder, recent, audit } = await open()
     const checkpoint = async () => {
       const recorded: Recorded[] = []
-      const table = auditTable.create(recordStatements(store.database, recorded))
+      const table = defineAuditTable().create(recordStatements(store.database, recorded))
       const { insertCheckpoint } = store.audit
       await makeCheckpoint({ ...table, insertCheckpoint }, signer, folder, recent)
       expect(await verifyStore(store, { publicKey })).toMatchObject({ sound: true, unsigned: 0 })

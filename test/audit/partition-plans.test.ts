@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { withAuditSnapshot } from '../../src/audit/audit-snapshot.ts'
-import { auditTable } from '../../src/audit/audit-table.ts'
+import { defineAuditTable } from '../../src/audit/audit-table.ts'
 import { exportRows } from '../../src/audit/export.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { toKeys, toPages } from '../../src/audit/subject-blocks.ts'
@@ -62,7 +62,7 @@ describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL',
     await work({
       ...store,
       database,
-      audit: auditTable.create(database),
+      audit: defineAuditTable().create(database),
       subjects: subjectTable.create(database),
     })
     return recorded.filter(({ sql }) => / audit\b/.test(sql))
@@ -152,7 +152,7 @@ describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL',
     const { store } = await openMonths()
     const head = (await store.audit.head(CHAIN)) ?? EMPTY_HEAD
     const locked = await store.database.transaction(async (tx) => {
-      const audit = auditTable.create(tx)
+      const audit = defineAuditTable().create(tx)
       await audit.append(audit.packRows(linkEntries(CHAIN, head, ROWS)), [])
       const rows = await tx
         .prepare(

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished } from 'vitest'
-import { auditTable } from '../../src/audit/audit-table.ts'
+import { defineAuditTable } from '../../src/audit/audit-table.ts'
 import type { Database } from '../../src/database/database.ts'
 import { SQLITE } from '../engines.ts'
 
@@ -24,7 +24,7 @@ it('a search in SQLite reads rows by an index only', async () => {
       }
     },
   }
-  const audit = auditTable.create(database)
+  const audit = defineAuditTable().create(database)
   await audit.pageBack('chain', 10, 100)
   await audit.byReferences(['ver_1', 'ver_2'], 1000)
   await audit.pageOfReference('ver_1', { chain: 'chain', sequence: 3 }, 1000)

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { NewBatchRow } from '../../src/batches/batch.ts'
+import { toGroupChange } from '../../src/batches/batch-groups.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
-import type { NewBatchRow } from '../../src/ledger/batch.ts'
-import type { ReceivedBatch } from '../../src/ledger/batch-receive.ts'
 import type { QueueChange } from '../../src/ledger/queue-change.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 import { toErasureSubject } from '../people/erasure-subject.ts'
@@ -48,8 +48,10 @@ describeEngines(ENGINES, ({ createPlace }) => {
         changes: changes.map((each, index) => [index, each] as const),
       })
     ).refused
-  const accept = (batch: { id: string; owner: string }, received: ReceivedBatch) =>
-    change({ kind: 'accept_batch', batch, received })
+  const accept = (
+    batch: { id: string; owner: string },
+    received: { rows: number; refused: number; fingerprint: Uint8Array },
+  ) => change(toGroupChange({ kind: 'accept', ...batch, ...received }))
   const receive = async (rows: readonly NewBatchRow[], lineage = 'key', more = {}) => {
     const id = newId()
     await begin(id, { lineage, ...more })
@@ -318,11 +320,10 @@ describeEngines(ENGINES, ({ createPlace }) => {
       const { id } = await receive([toRow(1), toRow(2), toRow(3)])
       await feedAll({ ...FEED, intervalMs: 0.001, mostQueued: 1 })
       const [running] = await claimAll()
-      expect(await change({ kind: 'stop_batch', id }, { kind: 'stop_batch', id })).toEqual([
-        [1, 'lease_lost'],
-      ])
-      expect(await change({ kind: 'stop_batch', id })).toEqual([])
-      expect(await change({ kind: 'stop_batch', id })).toEqual([[0, 'lease_lost']])
+      const stop = toGroupChange({ kind: 'stop', id })
+      expect(await change(stop, stop)).toEqual([[1, 'lease_lost']])
+      expect(await change(stop)).toEqual([])
+      expect(await change(stop)).toEqual([[0, 'lease_lost']])
       expect(await feedAll()).toBe(2)
       expect(await find(id)).toMatchObject({ state: 'stopping', ends: { cancelled: 2 } })
       await finish(String(running?.reference), 'verified')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Batch } from '../../src/batches/batch.ts'
 import { toBatchView } from '../../src/batches/batch-view.ts'
-import type { Batch } from '../../src/ledger/batch.ts'
 
 const NOW = Date.parse('2026-11-16T12:00:00.000Z')
 const MINUTE_MS = 60_000

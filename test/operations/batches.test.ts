@@ -1,5 +1,6 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { toGroupChange } from '../../src/batches/batch-groups.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
 import { changeKey } from '../../src/keys/manage.ts'
 import { toCells } from '../../src/registry/import/csv.ts'
@@ -272,7 +273,7 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
       expect(await read()).toEqual(['batch_accepted', 'batch_cancelled'])
       // Another process has taken its place, or it was accepted before.
       const received = { rows: 1, refused: 0, fingerprint: Buffer.of(1) }
-      const change = { kind: 'accept_batch', batch: { id, owner: audit.owner }, received } as const
+      const change = toGroupChange({ kind: 'accept', id, owner: audit.owner, ...received })
       const refusal = await audit.recordChange(change, [{ ...accepted, request_reference: id }])
       expect(refusal).toBe('lease_lost')
       expect(await read()).toHaveLength(2)
