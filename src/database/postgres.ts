@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { PoolClient, QueryConfig } from 'pg'
 import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
 import { copyIn } from './postgres-copy.ts'
 import { type ConnectionPool, openPool } from './postgres-pool.ts'
-import { waitUntilReachable } from './postgres-start.ts'
+import { isTransient, toPostgresUserError } from './postgres-user-error.ts'
 import { createTimeoutBreaker, isServerTimeout } from './timeout-breaker.ts'
 
 type PostgresOptions = {
@@ -192,5 +193,28 @@ function prepare(client: Client, text: string, remainingMs: RemainingMs = UNLIMI
       for (const values of sets) changed += (await query(values)).rowCount ?? 0
       return changed
     },
+  }
+}
+
+const START_PAUSE_MS = 250
+
+/** At the start, PostgreSQL may be starting too, or may not have a primary yet. */
+async function waitUntilReachable(
+  url: string,
+  pool: ConnectionPool,
+  acquire: () => Promise<PoolClient>,
+  waitMs: number,
+): Promise<void> {
+  const until = performance.now() + waitMs
+  for (;;) {
+    try {
+      return (await acquire()).release()
+    } catch (error) {
+      if (!isTransient(error) || performance.now() + START_PAUSE_MS > until) {
+        await pool.close()
+        throw toPostgresUserError(url, error)
+      }
+      await pause(START_PAUSE_MS)
+    }
   }
 }

@@ -3,14 +3,17 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { UserError } from '../errors.ts'
-import type { Database, Statement, SyncDatabase, TransactionOptions } from './database.ts'
+import type {
+  Database,
+  Row,
+  Statement,
+  SyncDatabase,
+  SyncStatement,
+  TransactionEnd,
+  TransactionOptions,
+  Value,
+} from './database.ts'
 import { createFileCheck } from './sqlite-files.ts'
-import {
-  createPrepare,
-  createTransactionControl,
-  toSyncStatement,
-  toTxStatement,
-} from './sqlite-statements.ts'
 import { isBusy, toSqliteUserError } from './sqlite-user-error.ts'
 
 /** Older versions can corrupt a database when the write-ahead log is reset. */
@@ -196,4 +199,71 @@ export function refuseOldSqlite(given = process.versions.sqlite ?? '0'): void {
     throw new UserError(
       `SQLite ${given} can corrupt databases; ${OLDEST_SQLITE.join('.')} is needed. Run Tabbat with the Node.js that npm ci installs.`,
     )
+}
+
+/** Prepares each statement once. */
+function createPrepare(connection: DatabaseSync): (sql: string) => Prepared {
+  const statements = new Map<string, Prepared>()
+  return (sql) => {
+    const known = statements.get(sql)
+    if (known) return known
+    const prepared = toPrepared(connection, sql)
+    statements.set(sql, prepared)
+    return prepared
+  }
+}
+
+/** BEGIN, SAVEPOINT, COMMIT and so on, and the listeners to their ends. */
+function createTransactionControl(connection: DatabaseSync) {
+  const listeners: ((end: TransactionEnd) => void)[] = []
+  const tell = (end: TransactionEnd) => {
+    for (const listener of listeners) listener(end)
+  }
+  const exec = (sql: string) => {
+    connection.exec(sql)
+    if (sql.startsWith('ROLLBACK')) tell('rollback')
+    if (sql === 'COMMIT') tell('commit')
+  }
+  const rollBack = () => {
+    if (connection.isTransaction) exec('ROLLBACK')
+    // SQLite has rolled back by itself.
+    else tell('rollback')
+  }
+  return { exec, rollBack, onEnd: (listener: (end: TransactionEnd) => void) => void listeners.push(listener) }
+}
+
+const toSyncStatement = ({ get, all, run }: Prepared): SyncStatement => ({
+  get: (...values) => get(values),
+  all: (...values) => all(values),
+  run: (...values) => run(values),
+})
+
+const toTxStatement = (statement: Prepared): Statement => ({
+  get: async (...values) => statement.get(values),
+  all: async (...values) => statement.all(values),
+  run: async (...values) => statement.run(values),
+  runAll: async (sets) => {
+    let changed = 0
+    for (const values of sets) changed += statement.run(values)
+    return changed
+  },
+})
+
+type Prepared = {
+  readonly get: (values: Value[]) => Row | undefined
+  readonly all: (values: Value[]) => Row[]
+  readonly run: (values: Value[]) => number
+}
+
+/** Binds parameters by position: binding by name costs as much as the statement itself. */
+function toPrepared(connection: DatabaseSync, sql: string): Prepared {
+  const order = [...sql.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number) - 1)
+  const statement = connection.prepare(sql.replaceAll(/\$\d+/g, '?'))
+  const isInOrder = order.every((parameter, index) => parameter === index)
+  const bind = (values: Value[]) => (isInOrder ? values : order.map((index) => values[index] as Value))
+  return {
+    get: (values) => statement.get(...bind(values)) as Row | undefined,
+    all: (values) => statement.all(...bind(values)) as Row[],
+    run: (values) => Number(statement.run(...bind(values)).changes),
+  }
 }

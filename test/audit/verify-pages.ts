@@ -3,7 +3,7 @@ import { createSqliteAuditSnapshot } from '../../src/audit/audit-snapshot.ts'
 import { createStretchCheck } from '../../src/audit/verify/stretch-check.ts'
 import type { VerifyOptions } from '../../src/audit/verify/verify-audit-log.ts'
 import { verifyInThreads } from '../../src/audit/verify/verify-store.ts'
-import { createSqliteRowPages } from '../../src/database/sqlite-row-pages.ts'
+import { createSqliteRowPages } from '../../src/database/page-source.ts'
 
 /** Small, so that checkpoints cover several parts. */
 const PART_ROWS = 8
