@@ -8,7 +8,7 @@ import { AUDIT_COLUMNS, type FieldPolicy, type LoggedRow } from '../ledger/audit
 import { createPackRows } from '../ledger/encoded-rows.ts'
 import { appendEvents } from '../ledger/event-table.ts'
 import { createPostgresAppend } from '../ledger/postgres-append.ts'
-import type { QueueGroups } from '../ledger/queue-change.ts'
+import type { QueueGroups } from '../ledger/queue-rows.ts'
 import { createSqliteAppend } from '../ledger/sqlite-append.ts'
 import { createChainReads, createChainWrites, type Head } from './audit-chains.ts'
 import { createAuditQueries } from './audit-queries.ts'

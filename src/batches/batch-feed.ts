@@ -2,10 +2,17 @@ import type { Mode } from '../contract/scope.ts'
 import type { Database, Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
 import type { Reader } from '../database/define-table.ts'
-import { addToCounts, lockCounts, toCountName } from '../ledger/queue-counts.ts'
-import { countQueued, type EndedQueued, type ErasedQueued, eraseQueued } from '../ledger/queue-erasure.ts'
+import { insertInTx } from '../ledger/queue-changes.ts'
+import {
+  addToCounts,
+  countQueued,
+  type EndedQueued,
+  type ErasedQueued,
+  eraseQueued,
+  lockCounts,
+  toCountName,
+} from '../ledger/queue-counts.ts'
 import type { NewQueued } from '../ledger/queue-rows.ts'
-import { insertInTx } from '../ledger/queue-writes.ts'
 import { BATCH_GROUPS, endBatchRows } from './batch-groups.ts'
 
 export type FeedOptions = {

@@ -3,7 +3,7 @@ import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import type { Database, Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
 import { appendEvents } from '../ledger/event-table.ts'
-import type { GroupChange, QueueGroups } from '../ledger/queue-change.ts'
+import type { GroupChange, QueueGroups } from '../ledger/queue-rows.ts'
 import { packValues, toUnpack } from '../ledger/queue-rows.ts'
 import { BATCH_COLUMNS, type Batch, countOpenRows, ROW_ENDS, type RowEnd, toBatch } from './batch.ts'
 

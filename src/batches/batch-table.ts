@@ -19,7 +19,7 @@ type RefusedBatchRow = Pick<BatchResult, 'line' | 'reference' | 'label'> & { rea
 
 type Receiver = Pick<NewBatch, 'id' | 'owner'>
 
-/** Files of verifications. Questions and labels are sealed. They are accepted and stopped with an audit row: see queue-change.ts. */
+/** Files of verifications. Questions and labels are sealed. They are accepted and stopped with an audit row: see batch-groups.ts. */
 export const batchTable = defineTable({
   reads: createReads,
   writes: (database) => ({

@@ -7,7 +7,7 @@ import {
   toGuessLimits,
 } from './guess-rule.ts'
 import type { Completion } from './idempotency-table.ts'
-import type { QueueBatch, QueueRefusal } from './queue-change.ts'
+import type { QueueBatch, QueueRefusal } from './queue-rows.ts'
 import type { Tally } from './tally.ts'
 
 /** What is asserted and written in the same commit as the audit rows of a verification. Hashes are in hex. */

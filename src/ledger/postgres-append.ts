@@ -5,7 +5,6 @@ import type { Append, Appended, AuditBatch } from './commit.ts'
 import { type BatchGuess, type CheckBatch, type CheckFacts, findRefused } from './commit.ts'
 import type { RecordRows } from './encoded-rows.ts'
 import { complete } from './idempotency-table.ts'
-import { NO_CHANGES, withQueueChanges } from './plan-queue-changes.ts'
 import {
   addBigint,
   addBool,
@@ -18,7 +17,8 @@ import {
   OID,
   toArrayValue,
 } from './postgres-records.ts'
-import type { QueueGroups } from './queue-change.ts'
+import { NO_CHANGES, withQueueChanges } from './queue-changes.ts'
+import type { QueueGroups } from './queue-rows.ts'
 import { packTallies, toAddPackedTallies } from './tally.ts'
 
 /** Appends in a single statement where that is enough. */

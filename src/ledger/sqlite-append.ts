@@ -5,8 +5,8 @@ import { type BatchAnswer, type CheckBatch, type CheckFacts, findRefused, type R
 import { type EncodedRows, readRows } from './encoded-rows.ts'
 import { COMPLETE, type Completion } from './idempotency-table.ts'
 import { createKnownPeople } from './known-people.ts'
-import { NO_CHANGES, withQueueChanges } from './plan-queue-changes.ts'
-import type { QueueGroups } from './queue-change.ts'
+import { NO_CHANGES, withQueueChanges } from './queue-changes.ts'
+import type { QueueGroups } from './queue-rows.ts'
 import { ADD_TALLY, toTallyValues } from './tally.ts'
 
 const INSERT = `INSERT INTO audit (${AUDIT_COLUMNS.join(', ')})

@@ -6,7 +6,7 @@ import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { KINDS, type Kind, toBlindIndex, toBlindIndexText } from '../crypto/mac.ts'
 import type { Database } from '../database/database.ts'
-import type { EndedQueued } from '../ledger/queue-erasure.ts'
+import type { EndedQueued } from '../ledger/queue-counts.ts'
 import { openStoredResponse } from '../verification/idempotency.ts'
 import { createReference } from '../verification/verification-request.ts'
 import {

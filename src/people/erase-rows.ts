@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts'
 import type { Reader } from '../database/define-table.ts'
 import { toPersonLock } from '../ledger/guess-table.ts'
 import { NO_PAID_CALLS_LEFT } from '../ledger/paid-calls.ts'
-import { type EndedQueued, eraseAnswered } from '../ledger/queue-erasure.ts'
+import { type EndedQueued, eraseAnswered } from '../ledger/queue-counts.ts'
 import { REGISTRY_LOCK } from '../registry/save-records.ts'
 import { IN_FLIGHT_MS, insertEarlierTombstone, type Tombstone, wasJustErased } from './tombstone-table.ts'
 
@@ -74,7 +74,7 @@ export async function eraseInTx(
   subject: Omit<ErasureSubject, 'id' | 'kind'>,
   now: number,
 ): Promise<ErasedRows> {
-  // First, as in plan-queue-changes.ts: another order of the locks would be a deadlock.
+  // First, as in queue-changes.ts: another order of the locks would be a deadlock.
   const { queued, ended } = await eraseVerifications(tx, subject.subject)
   await tx.lock(REGISTRY_LOCK)
   // A response about this person is stored either before this, and deleted below, or after it, and then refused.

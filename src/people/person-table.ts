@@ -56,7 +56,7 @@ const BATCH_ROWS = `SELECT batch, line, reference, batch_rows.operation, key_id,
 
 /**
  * What is stored about one person, sealed. Each table knows the number by a keyed hash of its own. By the same indexes as an
- * erasure: see erase-rows.ts and queue-erasure.ts.
+ * erasure: see erase-rows.ts and queue-counts.ts.
  */
 export const personTable = defineTable({
   reads: (database) => {

@@ -4,7 +4,7 @@ import type { NewBatchRow } from '../../src/batches/batch.ts'
 import { toGroupChange } from '../../src/batches/batch-groups.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
-import type { QueueChange } from '../../src/ledger/queue-change.ts'
+import type { QueueChange } from '../../src/ledger/queue-rows.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 import { toErasureSubject } from '../people/erasure-subject.ts'
 

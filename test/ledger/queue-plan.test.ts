@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
-import type { QueueChange, QueueRefusal } from '../../src/ledger/queue-change.ts'
+import type { QueueChange, QueueRefusal } from '../../src/ledger/queue-rows.ts'
 import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 
 /** A row before the changes. `over`: the lease has ended, and no other process has taken the row yet. */

@@ -1,7 +1,7 @@
 import type { Mode } from '../../contract/scope.ts'
 import { MINUTE_MS, steadyNow } from '../../contract/time.ts'
-import type { Heads } from '../../ledger/queue-heads.ts'
 import type { Claimed, Lane, QueueClass, QueueHead } from '../../ledger/queue-rows.ts'
+import type { Heads } from '../../ledger/queue-table.ts'
 import type { SourceAttempt } from '../../sources/failover.ts'
 import type { Sources } from '../../sources/source-chain.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -30,7 +30,7 @@ type WorkerOptions = {
 const LEASE_MS: Readonly<Record<Mode, number>> = { live: MINUTE_MS, test: 10_000 }
 /** How often the queue is read, for what other processes have added. */
 const POLL_MS = 1000
-/** Keys that are looked at in one round. More are looked at in the next ones; see also queue-heads.ts. */
+/** Keys that are looked at in one round. More are looked at in the next ones; see also listHeads in queue-table.ts. */
 const MAX_HEADS = 100
 /** Expired verifications at a time. When that many are found, the next are looked for as soon as some of them have ended. */
 const MAX_EXPIRED = 200
