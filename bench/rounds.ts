@@ -38,7 +38,7 @@ type Sample = Omit<Figure, 'name' | 'share' | 'timesAgainst' | 'isEarlier'>
 
 type Rounds = { readonly rounds: number; readonly seconds: number }
 
-const MOST_WARM_UP_SECONDS = 6
+const MAX_WARM_UP_SECONDS = 6
 /** A second that is no faster than the best before it by this much ends the warming up. */
 const STILL_FASTER = 1.03
 
@@ -75,7 +75,7 @@ export async function runRounds(
 async function warmUp(variant: Variant): Promise<void> {
   if (variant.warmUpSeconds !== undefined) return void (await runOnce(variant, variant.warmUpSeconds))
   let best = 0
-  for (let second = 0; second < MOST_WARM_UP_SECONDS; second++) {
+  for (let second = 0; second < MAX_WARM_UP_SECONDS; second++) {
     const { perSecond } = await runOnce(variant, 1)
     if (second > 1 && perSecond < best * STILL_FASTER) return
     best = Math.max(best, perSecond)

@@ -126,12 +126,12 @@ function toVendorTargets({ figures, counts }: VendorResults): Target[] {
   ]
 }
 
-const MOST_P99_MS = 5
+const MAX_P99_MS = 5
 
 /** A look-up must be short. A verification, which waits for the disk, may also be no longer than the control; says which. */
 function toLatencyTarget(latency: readonly Latency[]): Target {
   const name = 'p99 at 500 requests a second, ms'
-  const wanted = `at most ${MOST_P99_MS}; a verification: or that of the control`
+  const wanted = `at most ${MAX_P99_MS}; a verification: or that of the control`
   const control = latency.find((each) => each.name === CONTROL)?.p99Ms
   const verification = latency.find((each) => each.name.startsWith('verify'))?.p99Ms
   const lookUp = latency.find((each) => each.name.startsWith('list'))?.p99Ms
@@ -143,7 +143,7 @@ function toLatencyTarget(latency: readonly Latency[]): Target {
     name,
     wanted,
     figure,
-    reached: lookUp <= MOST_P99_MS && (verification <= MOST_P99_MS || times <= 1),
+    reached: lookUp <= MAX_P99_MS && (verification <= MAX_P99_MS || times <= 1),
   }
 }
 

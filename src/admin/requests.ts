@@ -254,8 +254,15 @@ const rates = defineRoute({
     const { keys, keyless } = await readKeyRates(store.requests, steadyNow() - RANGES_MS[range])
     return {
       keys: keys.map(({ keyId, mode, requests, answered, refused, failed, brokenOff, topCode }) => ({
-        ...{ key_id: keyId, key_name: names.get(keyId) ?? null, mode, requests, answered, refused, failed },
-        ...{ broken_off: brokenOff, top_code: topCode ?? null },
+        key_id: keyId,
+        key_name: names.get(keyId) ?? null,
+        mode,
+        requests,
+        answered,
+        refused,
+        failed,
+        broken_off: brokenOff,
+        top_code: topCode ?? null,
       })),
       keyless: keyless.map(({ status, count }) => ({ status, requests: count })),
     }

@@ -97,8 +97,11 @@ async function listAccounts(store: Store, json: true | undefined): Promise<void>
   if (accounts.length === 0)
     return say('There are no accounts yet. Create the first with: tabbat admin invite')
   const cells = accounts.map((account) => [
-    ...[account.name, account.role, account.has_second_factor ? 'yes' : 'no'],
-    ...[account.created_at, account.last_seen_at ?? 'never'],
+    account.name,
+    account.role,
+    account.has_second_factor ? 'yes' : 'no',
+    account.created_at,
+    account.last_seen_at ?? 'never',
   ])
   say(toTable([['name', 'role', 'second factor', 'created', 'last seen'], ...cells]))
 }
@@ -293,8 +296,13 @@ async function listSessions(store: Store, name: string | undefined, json: true |
   if (json) return say(JSON.stringify(sessions.map(({ is_own: _, ...session }) => session)))
   if (sessions.length === 0) return say('There are no open sessions.')
   const cells = sessions.map(({ id, account, method, address, browser, created_at, seen_at }) => [
-    ...[id, account, method.replace('_', ' ')],
-    ...[address ?? 'unknown', browser ?? 'unknown', created_at, seen_at],
+    id,
+    account,
+    method.replace('_', ' '),
+    address ?? 'unknown',
+    browser ?? 'unknown',
+    created_at,
+    seen_at,
   ])
   say(toTable([['id', 'account', 'method', 'address', 'browser', 'opened', 'last seen'], ...cells]))
 }

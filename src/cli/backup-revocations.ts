@@ -92,7 +92,10 @@ export async function revokeAgain(
 }
 
 export const toRevocationJson = ({ action, access, left }: Applied) => ({
-  ...{ kind: access.kind, id: access.reference, name: access.name, action },
+  kind: access.kind,
+  id: access.reference,
+  name: access.name,
+  action,
   applied: left === undefined,
 })
 

@@ -80,8 +80,12 @@ async function showConsents(
       toTable([
         ['consent', 'verifications', 'people', 'first', 'last', 'purposes'],
         ...consents.map((consent) => [
-          ...[consent.consent_reference, String(consent.verifications), String(consent.people)],
-          ...[consent.first_at, consent.last_at, consent.purposes.join(' ')],
+          consent.consent_reference,
+          String(consent.verifications),
+          String(consent.people),
+          consent.first_at,
+          consent.last_at,
+          consent.purposes.join(' '),
         ]),
       ]),
     )
@@ -117,8 +121,12 @@ async function showConsent(
       toTable([
         ['started', 'key', 'operation', 'outcome', 'purpose', 'reference'],
         ...requests.map((request) => [
-          ...[request.started_at, request.key_name ?? request.key_id ?? '', request.operation ?? ''],
-          ...[request.outcome ?? 'no outcome recorded', request.purpose ?? '', request.request_reference],
+          request.started_at,
+          request.key_name ?? request.key_id ?? '',
+          request.operation ?? '',
+          request.outcome ?? 'no outcome recorded',
+          request.purpose ?? '',
+          request.request_reference,
         ]),
       ]),
     )

@@ -191,7 +191,12 @@ function toFilter({ keyring, config: { requestsKeep } }: ReadContext, options: F
   const oldest = requestsKeep === 'off' ? 0 : steadyNow() - requestsKeep
   return {
     requestId: id && toSearchedId(keyring['request-id'], id),
-    ...{ reference, keyId, mode, operation, status, code },
+    reference,
+    keyId,
+    mode,
+    operation,
+    status,
+    code,
     from: Math.max(oldest, since === undefined ? 0 : Date.parse(since)),
     until: until === undefined ? undefined : Date.parse(until),
   }
@@ -225,8 +230,13 @@ const noneFound = ({ config }: ReadContext) =>
 
 const TITLES = ['time', 'status', 'code', 'operation', 'key', 'ms', 'request id']
 const toCells = (view: View) => [
-  ...[view.time, toStatus(view), view.code, view.operation, toKey(view)],
-  ...[view.duration_ms.toFixed(1), view.request_id],
+  view.time,
+  toStatus(view),
+  view.code,
+  view.operation,
+  toKey(view),
+  view.duration_ms.toFixed(1),
+  view.request_id,
 ]
 
 const toLine = (view: View) => toCells(view).join('  ')

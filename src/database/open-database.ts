@@ -123,7 +123,9 @@ async function openEngine(
     databaseUrl === undefined
       ? openSqlite(path, timeoutMs)
       : await (await import('./postgres.ts')).openPostgres(databaseUrl, {
-          ...{ startWaitMs, onFailure, connections },
+          startWaitMs,
+          onFailure,
+          connections,
           ...limits,
         })
   try {

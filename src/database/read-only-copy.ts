@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { UserError } from '../errors.ts'
 
 const PARTS = ['', '-wal'] as const
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 export type ReadableFile = { readonly path: string; readonly remove: () => void }
 
@@ -42,7 +42,7 @@ export function isReadOnly(path: string): boolean {
 
 /** The folder may be writable for another machine: a copy taken during a write is unusable, so it is taken again. */
 function copyUnchanged(path: string, copy: string): void {
-  for (let attempt = 0; attempt < MOST_TRIES; attempt++) {
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const before = describe(path)
     for (const part of PARTS) {
       rmSync(copy + part, { force: true })

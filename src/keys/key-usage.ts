@@ -52,7 +52,11 @@ export async function listKeyUsage(
     const { mode = outcomes[0]?.mode ?? '', owner = '' } = known.get(key_id) ?? {}
     const { calls = 0, kobo = 0 } = spent.get(place) ?? {}
     return {
-      ...{ month, key_id, name, mode, owner },
+      month,
+      key_id,
+      name,
+      mode,
+      owner,
       ...toCounts(outcomes),
       paid_calls: calls,
       cost_naira: kobo / 100,

@@ -21,7 +21,7 @@ import { ARCHIVE_LOCK } from '../database/process-lock.ts'
 import { UserError } from '../errors.ts'
 import { endOf, monthOf, startOf, toMonth } from '../ledger/audit-months.ts'
 import { keepErasuresFile } from '../people/erasures-file.ts'
-import { EXPIRY_LOCK, expireRecords } from '../registry/expire-records.ts'
+import { deleteExpiredRecords, EXPIRY_LOCK } from '../registry/delete-expired-records.ts'
 import { toFirstKept } from '../statistics/steps.ts'
 import type { Log } from '../telemetry/log.ts'
 
@@ -118,16 +118,19 @@ export const createRetention = (config: RetentionConfig, { workerNumber, ...deps
 async function runRetention(config: RetentionConfig, deps: ArchivingDeps): Promise<void> {
   const { store, log } = deps
   await recordSizes(store, Date.now()).catch(log.failure)
-  if (config.recordsKeep !== 'off') await expire(config.recordsKeep, deps).catch(log.failure)
+  if (config.recordsKeep !== 'off') await deleteExpired(config.recordsKeep, deps).catch(log.failure)
   await archiveDue(config, deps)
 }
 
 /** A clock that is set forward while the process runs must not erase records. */
 const cautiousNow = () => Math.min(Date.now(), performance.timeOrigin + performance.now())
 
-async function expire(keepMs: number, deps: Parameters<typeof expireRecords>[1] & { readonly log: Log }) {
+async function deleteExpired(
+  keepMs: number,
+  deps: Parameters<typeof deleteExpiredRecords>[1] & { readonly log: Log },
+) {
   try {
-    const records = await expireRecords(Math.floor(cautiousNow() - keepMs), deps)
+    const records = await deleteExpiredRecords(Math.floor(cautiousNow() - keepMs), deps)
     if (records > 0) deps.log.event('info', 'records_expired', { records })
   } catch (error) {
     if (!(error instanceof UserError && error.message === EXPIRY_LOCK.refusal)) throw error

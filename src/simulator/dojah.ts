@@ -39,12 +39,27 @@ export const dojah: VendorScript = {
 /** The fields of the smaller products. The other products have all fields. */
 const SHORT: Readonly<Record<string, readonly string[]>> = {
   nin: [
-    ...['first_name', 'last_name', 'middle_name', 'gender', 'photo', 'date_of_birth', 'email'],
-    ...['phone_number', 'employment_status', 'marital_status'],
+    'first_name',
+    'last_name',
+    'middle_name',
+    'gender',
+    'photo',
+    'date_of_birth',
+    'email',
+    'phone_number',
+    'employment_status',
+    'marital_status',
   ],
   'bvn/full': [
-    ...['bvn', 'first_name', 'last_name', 'middle_name', 'gender', 'date_of_birth'],
-    ...['phone_number1', 'phone_number2', 'image'],
+    'bvn',
+    'first_name',
+    'last_name',
+    'middle_name',
+    'gender',
+    'date_of_birth',
+    'phone_number1',
+    'phone_number2',
+    'image',
   ],
 }
 

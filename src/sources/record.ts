@@ -95,9 +95,15 @@ function findWatchList(part: unknown, depth: number): string | null {
 }
 
 const NAME_FIELDS: readonly string[] = [
-  ...['first_name', 'middle_name', 'last_name', 'full_name', 'maiden_name', 'name_on_card'],
+  'first_name',
+  'middle_name',
+  'last_name',
+  'full_name',
+  'maiden_name',
+  'name_on_card',
   // Of the next of kin.
-  ...['firstname', 'surname'],
+  'firstname',
+  'surname',
 ]
 
 /** The blank record with the given values. Fields that it does not have are dropped. */

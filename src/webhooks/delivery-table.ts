@@ -189,13 +189,17 @@ async function deleteExpired(database: Database, { ageMs, most }: Kept, now: num
     database,
     'webhook_deliveries',
     `finished_at IS NOT NULL AND (finished_at < ${tooOld} OR finished_at < CAST($3 AS BIGINT))`,
-    ...[now, ageMs, newest],
+    now,
+    ageMs,
+    newest,
   )
   const attempts = await deleteSome(
     database,
     'webhook_attempts',
     `at < ${tooOld} OR at < CAST($3 AS BIGINT)`,
-    ...[now, ageMs, newest],
+    now,
+    ageMs,
+    newest,
   )
   const orphans = await deleteSome(database, 'webhook_deliveries', ORPHANS)
   const abandoned = await deleteSome(
@@ -203,7 +207,8 @@ async function deleteExpired(database: Database, { ageMs, most }: Kept, now: num
     'webhook_deliveries',
     `state = 'pending' AND due_at < ${tooOld} AND EXISTS (SELECT 1 FROM webhook_endpoints e
       WHERE e.id = endpoint_id AND e.disabled_at < ${tooOld})`,
-    ...[now, ageMs],
+    now,
+    ageMs,
   )
   return Math.max(finished, attempts, orphans, abandoned)
 }

@@ -14,7 +14,7 @@ import { openTestConsole, type TestConsole } from '../admin/test-console.ts'
 
 /** Small files that unpack to this much. */
 const BOMB_MB = 600
-const MOST_GROWTH_MB = 200
+const MAX_GROWTH_MB = 200
 
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-bombs-'))
 const archive = (name: string) => join(folder, `${name}.audit.zst`)
@@ -25,7 +25,7 @@ const readPeakMb = () => process.resourceUsage().maxRSS / 1024
 async function withinBounds<T>(work: () => Promise<T>): Promise<T> {
   const before = readPeakMb()
   const result = await work()
-  expect(readPeakMb() - before).toBeLessThan(MOST_GROWTH_MB)
+  expect(readPeakMb() - before).toBeLessThan(MAX_GROWTH_MB)
   return result
 }
 

@@ -27,7 +27,7 @@ export const ROWS = 110
 /** Each eleventh row is refused. */
 export const GOOD_ROWS = 100
 const PAID_CALLS = 2
-const LONGEST_WAIT_MS = 100_000
+const MAX_WAIT_MS = 100_000
 
 const isGood = (row: number) => row % 11 !== 0
 export const ninOf = (batch: number, row: number) =>
@@ -43,7 +43,7 @@ export const bodyOf = (batch: number): string =>
 /** Waits for the end of all batches, and compares what callers, vendor, receiver and audit log saw. */
 export async function findBatchFaults(evidence: Evidence): Promise<string[]> {
   const faults: string[] = []
-  const until = performance.now() + LONGEST_WAIT_MS
+  const until = performance.now() + MAX_WAIT_MS
   for (const batch of evidence.sent) {
     if (batch.id === undefined) faults.push(`batch ${batch.index} was never accepted`)
     else faults.push(...(await checkBatch(evidence, batch.id, batch.index, until)))

@@ -21,7 +21,7 @@ export type ScenarioReport = {
 }
 
 /** TABBAT_STORE_TIMEOUT: see src/database/time-limits.ts. */
-const MOST_HELD_MS = 5000
+const MAX_HELD_MS = 5000
 
 export function toScenarioReport(
   { name, backWithinMs, isUnnoticed }: Scenario,
@@ -36,7 +36,7 @@ export function toScenarioReport(
     ...seen.falseAnswers.map((answer) => `a false answer: ${answer}`),
     ...Object.keys(failed).filter((what) => isUnnoticed || / 500|not JSON/.test(what)),
     ...(Math.max(outageMs, lastFailureMs) > backWithinMs ? [`not back within ${backWithinMs} ms`] : []),
-    ...(seen.longest.ms > MOST_HELD_MS
+    ...(seen.longest.ms > MAX_HELD_MS
       ? [`held ${Math.round(seen.longest.ms)} ms: ${seen.longest.kind}`]
       : []),
   ]

@@ -7,7 +7,7 @@ import { createLedger } from './ledger.ts'
 import { createCallers, WAYS } from './load.ts'
 import { createPlace, findAuditFaults, findCountFaults, leavePlace, readAudit } from './place.ts'
 
-const MOST_ANSWERS = 400
+const MAX_ANSWERS = 400
 const LAST_WAIT_MS = 45_000
 /** The server must recover by itself within this time. */
 const BACK_WITHIN_MS = 5000
@@ -27,7 +27,7 @@ export async function crashPostgres({ rounds, say }: CrashOptions): Promise<Cras
 
   for (let round = 1; round <= rounds; round++) {
     const load = callers.start(server.url)
-    await load.until('acknowledged', 1 + randomInt(MOST_ANSWERS))
+    await load.until('acknowledged', 1 + randomInt(MAX_ANSWERS))
     await postgres.crash()
     await load.until('unavailable', WAYS)
     if (await isReady()) faults.push(`round ${round}: ready without a database`)

@@ -17,7 +17,7 @@ export const toReport = (
   figures: CrashReport['figures'],
 ): CrashReport => ({ title, faults, figures })
 
-const MOST_FAULTS = 20
+const MAX_FAULTS = 20
 
 /** The figures and the first faults, as text. */
 export function printReport({ title, faults, figures }: CrashReport): string {
@@ -28,6 +28,6 @@ export function printReport({ title, faults, figures }: CrashReport): string {
     title,
     ...lines,
     `  ${verdict}`,
-    ...faults.slice(0, MOST_FAULTS).map((fault) => `  - ${fault}`),
+    ...faults.slice(0, MAX_FAULTS).map((fault) => `  - ${fault}`),
   ].join('\n')
 }

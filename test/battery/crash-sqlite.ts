@@ -7,7 +7,7 @@ import { createCallers } from './load.ts'
 import { createPlace, endLeases, findAuditFaults, findCountFaults, leavePlace, readAudit } from './place.ts'
 
 /** A server is killed after at most this many answers: some during the start, some at full speed. */
-const MOST_ANSWERS = 400
+const MAX_ANSWERS = 400
 /** Requests answered before a crash are repeated after it and must return the same bytes. */
 const REPEATS = 8
 /** Longer than the lease of a claim whose owner died. */
@@ -33,7 +33,7 @@ export async function crashSqlite({ rounds, isPatient, say }: CrashOptions): Pro
     retries += ledger.unanswered().length
     await callers.ask(url, [...ledger.unanswered(), ...ledger.answered(REPEATS)])
     const load = callers.start(url)
-    await load.until('acknowledged', randomInt(MOST_ANSWERS))
+    await load.until('acknowledged', randomInt(MAX_ANSWERS))
     const ended = once(child, 'exit')
     child.kill('SIGKILL')
     await ended

@@ -7,7 +7,7 @@ export const WAYS = 32
 
 /** A refused client retries after this time. */
 const PAUSE_MS = 20
-const LONGEST_WAIT_MS = 60_000
+const MAX_WAIT_MS = 60_000
 
 export type Load = {
   /** Resolves after this many more answers or refusals with audit_unavailable. */
@@ -83,8 +83,8 @@ function startLoad(ledger: Ledger, askOne: (wish: Wish) => Promise<number>): Loa
     until: (what, more) => {
       const goal = ledger.counts[what] + more
       const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const giveUp = () => reject(new Error(`not ${more} more ${what} within ${LONGEST_WAIT_MS} ms`))
-      const timer = setTimeout(giveUp, LONGEST_WAIT_MS)
+      const giveUp = () => reject(new Error(`not ${more} more ${what} within ${MAX_WAIT_MS} ms`))
+      const timer = setTimeout(giveUp, MAX_WAIT_MS)
       const look = () => {
         if (ledger.counts[what] < goal) return
         clearTimeout(timer)

@@ -25,9 +25,9 @@ export type FaultReport = {
 const DEADLINE_MS = 15_000
 /** Time allowed beyond waiting for sources: the audit log, and two cores shared by all processes. */
 const SLACK_MS = 1000
-const MOST_ADDED_MS = 300
+const MAX_ADDED_MS = 300
 const LEAST_VERIFIED = 0.99
-const MOST_GROWN_MB = 30
+const MAX_GROWN_MB = 30
 const WARM_MS = 6000
 
 export type Sample = { readonly status: number; readonly ms: number }
@@ -45,12 +45,12 @@ function listFaults({ trial, together, open, alone, grownMb }: Omit<FaultReport,
   if (together.verified < together.asked * LEAST_VERIFIED)
     faults.push(`only ${together.verified} of ${together.asked} were answered 200`)
   if (together.slowestMs > DEADLINE_MS + SLACK_MS) faults.push(`one took ${together.slowestMs.toFixed(0)} ms`)
-  if (open.p99 > MOST_ADDED_MS) faults.push(`${open.p99.toFixed(0)} ms were added with the breaker open`)
+  if (open.p99 > MAX_ADDED_MS) faults.push(`${open.p99.toFixed(0)} ms were added with the breaker open`)
   if (alone.slowestMs > DEADLINE_MS + SLACK_MS)
     faults.push(`alone, one took ${alone.slowestMs.toFixed(0)} ms`)
   if (!alone.statuses.every((status) => [502, 503, 504].includes(status)))
     faults.push(`alone, callers got ${alone.statuses.join(', ')}`)
-  if (grownMb > MOST_GROWN_MB) faults.push(`${trial} made the server grow by ${grownMb.toFixed(0)} MB`)
+  if (grownMb > MAX_GROWN_MB) faults.push(`${trial} made the server grow by ${grownMb.toFixed(0)} MB`)
   return faults
 }
 

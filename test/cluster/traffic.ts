@@ -36,7 +36,7 @@ export type Traffic = {
 const RETRY_MS = 20
 const LOOK_UP = '/api/v2/sme-data/list'
 /** Given up after this time, which is longer than any answer may take. */
-const LONGEST_MS = 60_000
+const MAX_MS = 60_000
 
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
@@ -108,9 +108,9 @@ export function startTraffic(
       Object.fromEntries([...seen.counts].filter(([what]) => !/ (200|422 not_verified)$/.test(what))),
     untilAnswered: async (more) => {
       const goal = seen.answeredAt.length + more
-      const until = performance.now() + LONGEST_MS
+      const until = performance.now() + MAX_MS
       while (seen.answeredAt.length < goal) {
-        if (performance.now() > until) throw new Error(`not ${more} more answers within ${LONGEST_MS} ms`)
+        if (performance.now() > until) throw new Error(`not ${more} more answers within ${MAX_MS} ms`)
         await pause(5)
       }
     },

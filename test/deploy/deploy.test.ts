@@ -9,7 +9,7 @@ import { whyMissing } from '../cluster/programs.ts'
 const missing = whyMissing('systemd-analyze')
 const UNITS = globSync('deploy/systemd/*.{service,timer}')
 /** Of 100; without any of the restrictions it is 96. */
-const MOST_EXPOSED = '15'
+const MAX_EXPOSED = '15'
 
 /** A folder with the units, whose programs exist on this machine. */
 function copyUnits(): string {
@@ -33,7 +33,7 @@ describe('the units of systemd', () => {
   })
 
   it.each(UNITS.filter((unit) => unit.endsWith('.service')))('%s gives the program few rights', (unit) => {
-    const report = analyze('security', '--offline=true', `--threshold=${MOST_EXPOSED}`, unit)
+    const report = analyze('security', '--offline=true', `--threshold=${MAX_EXPOSED}`, unit)
     expect(report).toContain('Overall exposure level')
   })
 })

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { withProcessLock } from '../../src/database/process-lock.ts'
-import { EXPIRY_LOCK, expireRecords } from '../../src/registry/expire-records.ts'
+import { deleteExpiredRecords, EXPIRY_LOCK } from '../../src/registry/delete-expired-records.ts'
 import type { SealedRecord } from '../../src/registry/sealed-entry.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 
@@ -30,7 +30,7 @@ describeEngines(ENGINES, (engine) => {
     const audit = {
       record: async (entries: readonly { detail?: string | null }[]) => void details.push(entries[0]?.detail),
     }
-    return { erased: await expireRecords(before, { store, audit }), details }
+    return { erased: await deleteExpiredRecords(before, { store, audit }), details }
   }
   const countLeft = async (store: Store, records: readonly SealedRecord[]) => {
     const found = await Promise.all(records.map(({ subject }) => store.registry.find(subject)))

@@ -1,5 +1,5 @@
 const FIRST_DELAY_MS = 500
-const LONGEST_DELAY_MS = 8000
+const MAX_DELAY_MS = 8000
 
 /** `Retry-After` as seconds or as a date, which is compared with the clock of the server. */
 export function readRetryAfter(headers: Headers): number | undefined {
@@ -13,8 +13,7 @@ export function readRetryAfter(headers: Headers): number | undefined {
 
 /** Full jitter; after `Retry-After` never earlier than it says. */
 export function toDelayMs(retries: number, retryAfterMs = 0): number {
-  const longestMs =
-    retryAfterMs > 0 ? FIRST_DELAY_MS : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** retries)
+  const longestMs = retryAfterMs > 0 ? FIRST_DELAY_MS : Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** retries)
   return retryAfterMs + Math.random() * longestMs
 }
 

@@ -51,7 +51,7 @@ export type Send = (call: Call) => Promise<Answer>
 
 export type Transport = { readonly send: Send; readonly maxRetries: number; readonly timeoutMs: number }
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Sends calls with one deadline each, and repeats what may succeed later. */
 export function createTransport(options: TabbatOptions): Transport {
@@ -146,6 +146,6 @@ function toBase(baseUrl: unknown): string {
 }
 
 function checkTime(name: string, value: unknown): void {
-  if (!(typeof value === 'number' && value > 0 && value <= LONGEST_TIMER_MS))
-    throw invalidArgument(`${name} must be a number of milliseconds from 1 to ${LONGEST_TIMER_MS}.`)
+  if (!(typeof value === 'number' && value > 0 && value <= MAX_TIMER_MS))
+    throw invalidArgument(`${name} must be a number of milliseconds from 1 to ${MAX_TIMER_MS}.`)
 }

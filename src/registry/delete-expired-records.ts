@@ -25,7 +25,7 @@ export const EXPIRY_LOCK = {
  * Erases the records that no import has contained since a time, in small steps, and returns how many. The audit row with their
  * number comes first. It names no person.
  */
-export function expireRecords(
+export function deleteExpiredRecords(
   before: number,
   { store, audit, isStopped = () => false }: ExpireDeps,
 ): Promise<number> {
