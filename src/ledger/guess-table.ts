@@ -18,7 +18,7 @@ type Admitted = 'admitted' | GuessRefusal
 const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THEN 1 ELSE 0 END), 0) AS by_key
   FROM attempts WHERE subject = $1 AND at > $3`
 
-/** Held in PostgreSQL while guesses about a person are counted: see migrations 6 and 18. */
+/** Held in PostgreSQL while guesses about a person are counted: see functions/admit-guess.sql and check-verifications.sql. */
 export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('hex')}`
 
 /** PostgreSQL does it in one round trip. See functions/admit-guess.sql. */

@@ -20,7 +20,7 @@ const HEAD_COLUMNS = {
   toAt: number(),
   /** How many requests. */
   requests: number(),
-  /** One line for each kind of request, with the number of them; see requests/line.ts. */
+  /** One line for each kind of request, with the number of them; see requests/block-writer.ts. */
   counts: text(),
 }
 const HEAD = defineColumns(HEAD_COLUMNS)
