@@ -6,9 +6,20 @@ import { crashPending } from './crash-pending.ts'
 import { crashPostgres } from './crash-postgres.ts'
 import { printReport } from './crash-report.ts'
 import { crashSqlite } from './crash-sqlite.ts'
+import {
+  crashVendorCap,
+  crashVendorCapOfNodes,
+  crashVendorGuesses,
+  crashVendorNodes,
+  crashVendorPostgres,
+  crashVendorSqlite,
+} from './crash-vendor.ts'
 import { crashWebhooks } from './crash-webhooks.ts'
 
-/** npm run battery:crash -- --sqlite 200 --postgres 40 --webhooks 20 --pending 20 --batches 20 */
+/**
+ * npm run battery:crash -- --sqlite 200 --postgres 40 --webhooks 20 --pending 20 --batches 20
+ *   --vendor-sqlite 200 --vendor-postgres 40 --vendor-nodes 20
+ */
 const { values } = parseArgs({
   options: {
     sqlite: { type: 'string', default: '200' },
@@ -16,6 +27,9 @@ const { values } = parseArgs({
     webhooks: { type: 'string', default: '20' },
     pending: { type: 'string', default: '20' },
     batches: { type: 'string', default: '20' },
+    'vendor-sqlite': { type: 'string', default: '20' },
+    'vendor-postgres': { type: 'string', default: '5' },
+    'vendor-nodes': { type: 'string', default: '5' },
   },
 })
 const say = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`)
@@ -57,5 +71,26 @@ if (Number(values.pending) > 0) {
   const { accepted, calls, faults } = await crashPending({ rounds: Number(values.pending), say })
   say(`pending verifications: ${accepted} accepted, ${calls} paid calls, ${faults.length} faults`)
   for (const fault of faults) say(fault)
+  if (faults.length > 0) process.exitCode = 1
+}
+
+/** Against vendors with a ledger of their own. A cap takes part of the kills. */
+const ofCap = (rounds: number) => Math.ceil(rounds / 4)
+const ofServer = Number(values['vendor-sqlite'])
+const ofPostgres = missing === undefined ? Number(values['vendor-postgres']) : 0
+const ofNodes = missing === undefined ? Number(values['vendor-nodes']) : 0
+const vendorRuns = [
+  ['kill -9 of the server, SQLite', ofServer, crashVendorSqlite],
+  ['a daily cap, kill -9 of the server, SQLite', ofCap(ofServer), crashVendorCap],
+  ['wrong guesses, kill -9 of the server, SQLite', ofServer, crashVendorGuesses],
+  ['kill -9 of PostgreSQL', ofPostgres, crashVendorPostgres],
+  ['kill -9 of one of three nodes', ofNodes, crashVendorNodes],
+  ['a daily cap, kill -9 of one of three nodes', ofCap(ofNodes), crashVendorCapOfNodes],
+] as const
+for (const [title, rounds, crash] of vendorRuns.filter(([, rounds]) => rounds > 0)) {
+  const { faults, figures } = await crash({ rounds, say })
+  const shown = Object.entries(figures).map(([label, figure]) => `${figure} ${label}`)
+  console.log(`\nvendors, ${title}: ${shown.join(', ')}, ${faults.length} faults`)
+  for (const fault of faults) console.log(`  ${fault}`)
   if (faults.length > 0) process.exitCode = 1
 }

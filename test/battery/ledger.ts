@@ -110,7 +110,10 @@ function toWish(id: number): Wish {
 }
 
 /** Every answer is in the audit log with the same outcome, once for each replay. */
-function findLost(answers: readonly Answer[], rows: readonly Row[]): string[] {
+export function findLost(
+  answers: readonly Pick<Answer, 'reference' | 'status' | 'replayed'>[],
+  rows: readonly Row[],
+): string[] {
   const outcomes = new Map<unknown, unknown>()
   const replays = new Map<unknown, number>()
   const intents = new Set<unknown>()

@@ -53,10 +53,10 @@ export async function fillRegistry({ store, keyring }: Context): Promise<void> {
   await store.registry.save({ at: Date.now(), media: [], records: records.flat() })
 }
 
-async function newKey(context: Context, mode: 'test' | 'live'): Promise<string> {
+export async function newKey(context: Context, mode: 'test' | 'live', name = 'battery'): Promise<string> {
   const rights = { scopes: SCOPES, expiresAt: undefined, allowedIps: undefined, subjectsPerDay: MANY }
   const desk = { ...context, keyring: context.keyring() }
-  return (await createKey(desk, { name: 'battery', mode, ...rights })).text
+  return (await createKey(desk, { name, mode, ...rights })).text
 }
 
 /** Every row of the audit log, in the order of chains and rows. */
@@ -84,7 +84,10 @@ export async function findAuditFaults({ settings }: Pick<Place, 'settings'>): Pr
 }
 
 /** Compares the statistics, which are written in the commit of the rows, with the outcomes in the log. */
-export async function findCountFaults({ settings }: Place, rows: readonly Row[]): Promise<string[]> {
+export async function findCountFaults(
+  { settings }: Pick<Place, 'settings'>,
+  rows: readonly Row[],
+): Promise<string[]> {
   const { store } = await openSealedStore(loadConfig(settings, ''))
   try {
     const there = rows.filter(({ phase }) => phase === 'outcome').length
@@ -99,14 +102,14 @@ export async function findCountFaults({ settings }: Place, rows: readonly Row[])
 }
 
 /** Removes the data folder, unless there are faults to examine. */
-export function leavePlace({ settings }: Place, faults: string[]): void {
+export function leavePlace({ settings }: Pick<Place, 'settings'>, faults: string[]): void {
   const folder = settings.TABBAT_DATA_DIR ?? ''
   if (faults.length === 0) rmSync(folder, { recursive: true })
   else faults.push(`the data folder is kept: ${folder}`)
 }
 
 /** Expires all leases of crashed processes. */
-export async function endLeases({ settings }: Place): Promise<void> {
+export async function endLeases({ settings }: Pick<Place, 'settings'>): Promise<void> {
   const { store } = await openSealedStore(loadConfig(settings, ''))
   await store.database.prepare('UPDATE idempotency SET lease_until = 1').run()
   await store.close()
