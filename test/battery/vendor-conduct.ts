@@ -24,7 +24,7 @@ export type Conduct = { readonly isBilled: boolean } & (
 )
 
 /** The first digits of a number say what the vendors do with it. Those of `unknown` have no record at any simulated vendor. */
-export const SORTS = {
+const SORTS = {
   found: '40',
   no_funds: '41',
   unauthorised: '42',

@@ -92,7 +92,7 @@ async function prepare(settings: Settings) {
   }
 }
 
-export type Fleet = Awaited<ReturnType<typeof startFleet>>
+type Fleet = Awaited<ReturnType<typeof startFleet>>
 
 async function startFleet(list: readonly Settings[]) {
   const servers: (RunningServer | undefined)[] = await Promise.all(list.map((each) => startServer(each)))
