@@ -10,7 +10,7 @@ import {
   closeRun,
   openVendorRun,
   playCalm,
-  readMoney,
+  readSpend,
   type VendorReport,
   type VendorRun,
 } from './vendor-run.ts'
@@ -213,7 +213,7 @@ async function spendRest(run: VendorRun, cap: number): Promise<number> {
   const startedAt = performance.now()
   const next = createWishes(['found'], false, 1_000_000)
   const isSpent = async () => {
-    const { sources } = await readMoney(run)
+    const sources = await readSpend(run)
     return (sources[0]?.spentKoboToday ?? 0) / 100 > cap - PRICES.dojah
   }
   while (!(await isSpent()) && performance.now() - startedAt < MAX_LEASE_MS) {

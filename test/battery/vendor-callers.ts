@@ -34,7 +34,7 @@ export type Book = {
   readonly open: Map<string, Wish>
   /** By number: requests that ended without a response about the person and without a refusal. */
   readonly unsettled: Map<string, number>
-  /** Unkeyed requests that died with their server; their guess was right. */
+  /** Unkeyed requests that died with their server or its database; their guess was right. */
   readonly cut: Wish[]
   /** Answers that should never come. */
   readonly faults: string[]
@@ -268,9 +268,13 @@ function until(watchers: Set<() => void>, counts: Counts, what: keyof Counts, mo
 function noteLost(book: Book, wish: Wish, error: unknown): Result {
   if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return 'unsent'
   book.counts.cut += 1
+  addCut(book, wish)
+  return 'cut'
+}
+
+function addCut(book: Book, wish: Wish): void {
   addUnsettled(book, wish)
   if (!wish.isGuess && wish.header === undefined && wish.sort === 'found') book.cut.push(wish)
-  return 'cut'
 }
 
 const addUnsettled = ({ unsettled }: Book, { number }: Wish) =>
@@ -286,7 +290,7 @@ function note(book: Book, wish: Wish, reply: Reply, wasAnswered: boolean): Resul
     return acknowledge(book, wish, reply, data.request_reference)
   if (code === 'audit_unavailable' || code === 'overloaded') {
     book.counts.unavailable += 1
-    addUnsettled(book, wish)
+    addCut(book, wish)
     return 'unavailable'
   }
   if (wasAnswered) book.faults.push(`${wish.header}: answered before, and now ${status} ${code}`)

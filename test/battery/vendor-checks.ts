@@ -80,7 +80,7 @@ function findMoneyFaults(facts: VendorFacts): string[] {
   const faults = VENDORS.flatMap((vendor) => {
     const { callsToday = 0, spentKoboToday = 0 } =
       facts.money.sources.find(({ source }) => source === vendor) ?? {}
-    const excess = toExcess(facts, vendor)
+    const excess = toExcess(facts.calls, facts.money.sources, vendor)
     const allowed = cut.length + countLateRefusals(facts, vendor)
     return [
       ...(excess < 0 ? [`${vendor} billed ${-excess} calls more than are counted (${callsToday})`] : []),
@@ -94,9 +94,9 @@ function findMoneyFaults(facts: VendorFacts): string[] {
 }
 
 /** Calls that are counted and were not billed. */
-export function toExcess({ calls, money }: Pick<VendorFacts, 'calls' | 'money'>, vendor: VendorName): number {
+export function toExcess(calls: VendorFacts['calls'], sources: Money['sources'], vendor: VendorName): number {
   const billed = calls.filter((call) => call.vendor === vendor && call.billed).length
-  return (money.sources.find(({ source }) => source === vendor)?.callsToday ?? 0) - billed
+  return (sources.find(({ source }) => source === vendor)?.callsToday ?? 0) - billed
 }
 
 /** Verifications under way when something was killed: without an outcome, or with one that came after PostgreSQL was back. */

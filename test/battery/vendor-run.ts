@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { loadConfig } from '../../src/context/config.ts'
 import { toLagosDay } from '../../src/contract/time.ts'
@@ -123,23 +124,24 @@ async function startFleet(list: readonly Settings[]) {
   }
 }
 
-export async function readMoney({ settings, startedOn }: VendorRun): Promise<Money> {
+/** What vendors have cost today. */
+export async function readSpend({ settings, startedOn }: VendorRun): Promise<Money['sources']> {
   if (toLagosDay(Date.now()) !== startedOn)
     throw new Error('midnight in Lagos has passed, and with it the spend of the day: run it again')
-  const read = async (...args: string[]) => {
-    const { code, stdout, stderr } = await tabbat(settings, ...args, '--json')
-    if (code !== 0) throw new Error(`tabbat ${args.join(' ')}: ${stderr}`)
-    return JSON.parse(stdout)
-  }
-  const [sources, keys] = await Promise.all([read('sources', 'status'), read('keys', 'usage')])
-  return { sources, keys }
+  return readJson(settings, 'sources', 'status')
+}
+
+async function readJson<T>(settings: Settings, ...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await tabbat(settings, ...args, '--json')
+  if (code !== 0) throw new Error(`tabbat ${args.join(' ')}: ${stderr}`)
+  return JSON.parse(stdout)
 }
 
 /** Calls that are counted and were not billed, of both vendors. */
 async function readExcess(run: VendorRun): Promise<number> {
   const calls = await run.vendor.calls()
-  const money = await readMoney(run)
-  return VENDORS.reduce((sum, vendor) => sum + toExcess({ calls, money }, vendor), 0)
+  const sources = await readSpend(run)
+  return VENDORS.reduce((sum, vendor) => sum + toExcess(calls, sources, vendor), 0)
 }
 
 const REPEATS = 8
@@ -200,18 +202,28 @@ async function probe({ callers, faults }: VendorRun, wish: Parameters<typeof toP
     faults.push(`a right guess left a count behind: wrong ones about ${wish.number} were ${results.join()}`)
 }
 
+/** With the checkpoints of every node that has written some: one that was killed early has none. */
+async function verifyLog(nodes: readonly Settings[]): Promise<string[]> {
+  const written = nodes.filter(({ TABBAT_DATA_DIR = '' }) =>
+    existsSync(join(TABBAT_DATA_DIR, 'checkpoints.log')),
+  )
+  if (written.length === 0) return ['no server has written a checkpoint']
+  return (await Promise.all(written.map((settings) => findAuditFaults({ settings })))).flat()
+}
+
 /** Stops the servers, reads everything and compares it. */
 export async function closeRun(run: VendorRun, kills: number): Promise<VendorReport> {
   const { settings, vendor, fleet, book, callers, toSubject, crashes, faults } = run
   const codes = await fleet.stop()
   callers.close()
-  const [money, rows] = [await readMoney(run), await readAudit({ settings })]
+  const keys = await readJson<Money['keys']>(settings, 'keys', 'usage')
+  const [money, rows] = [{ sources: await readSpend(run), keys }, await readAudit({ settings })]
   const calls = await vendor.calls()
   await vendor.close()
   const facts: VendorFacts = { calls, book, rows, money, toSubject, crashes }
   faults.push(...codes.filter((code) => code !== 0).map((code) => `a server ended with ${code}`))
   faults.push(...findVendorFaults(facts), ...(await findCountFaults({ settings }, rows)))
-  for (const each of fleet.settings) faults.push(...(await findAuditFaults({ settings: each })))
+  faults.push(...(await verifyLog(fleet.settings)))
   for (const each of fleet.settings) leavePlace({ settings: each }, faults)
   if (faults.length === 0) rmSync(vendor.file)
   else faults.push(`the ledger of the vendors is kept: ${vendor.file}`)
@@ -220,7 +232,7 @@ export async function closeRun(run: VendorRun, kills: number): Promise<VendorRep
     ...book.counts,
     'vendor calls': calls.length,
     'billed calls': calls.filter(({ billed }) => billed).length,
-    'excess, calls': VENDORS.reduce((sum, name) => sum + toExcess(facts, name), 0),
+    'excess, calls': VENDORS.reduce((sum, name) => sum + toExcess(calls, money.sources, name), 0),
     'verifications cut by kills': listCut(facts).length,
     'audit rows': rows.length,
   }
