@@ -149,8 +149,13 @@ async function kill({ vendor }: VendorRun, load: Load, pids: readonly number[]):
   killAll(pids)
 }
 
-const killAll = (pids: readonly number[]) => {
-  for (const pid of pids) process.kill(pid, 'SIGKILL')
+function killAll(pids: readonly number[]): void {
+  for (const pid of pids)
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // The vendor has struck meanwhile.
+    }
 }
 
 const WANTED_A_KILL = 80
@@ -197,8 +202,10 @@ export async function crashVendorCap(options: CapOptions): Promise<VendorReport>
       vendor.disarm()
       if (!isMet) killAll(pids)
     })
-    await load.stop()
+    // The other nodes go on meanwhile.
+    if (nodes === 1) await load.stop()
     await fleet.start(node)
+    await load.stop()
     await checkRestart(run, `cap, kill ${round}`)
   }
   for (let node = 1; node < nodes; node++) await fleet.untilGone(node, async () => killAll([fleet.pid(node)]))

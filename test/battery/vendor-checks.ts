@@ -32,6 +32,9 @@ export type VendorFacts = {
 
 export type Crash = { readonly from: number; readonly to: number }
 
+/** Servers never set their clocks back, so they may be ahead of ours. */
+const MAX_AHEAD_MS = 1000
+
 /** Settings and limits of the server. */
 export const PAID_CALLS = 2
 const MAX_GUESSES_OF_KEY = 5
@@ -67,7 +70,9 @@ function findCallFaults({ calls, rows, toSubject }: VendorFacts): string[] {
   return calls.flatMap(({ vendor, number, at }) => {
     const count = (seen.get(vendor + number) ?? 0) + 1
     seen.set(vendor + number, count)
-    const before = (intents.get(toSubject(number)) ?? []).filter(({ time }) => Date.parse(String(time)) <= at)
+    const before = (intents.get(toSubject(number)) ?? []).filter(
+      ({ time }) => Date.parse(String(time)) <= at + MAX_AHEAD_MS,
+    )
     return before.length >= count
       ? []
       : [`${vendor} was called ${count} times about ${number}, with ${before.length} intents before`]
@@ -107,7 +112,7 @@ export function listCut({ rows, crashes }: Pick<VendorFacts, 'rows' | 'crashes'>
   return rows.filter(({ phase, request_reference, time }) => {
     if (phase !== 'intent') return false
     const [start, end] = [Date.parse(String(time)), ends.get(request_reference)]
-    return end === undefined || crashes.some(({ from, to }) => start <= to && from <= end)
+    return end === undefined || crashes.some(({ from, to }) => start <= to + MAX_AHEAD_MS && from <= end)
   })
 }
 

@@ -27,6 +27,7 @@ export type LedgerVendor = {
   readonly close: () => Promise<void>
 }
 
+const MAX_WAIT_MS = 60_000
 const NEVER: Arming = { moment: 'received', after: Number.MAX_SAFE_INTEGER, pids: [] }
 
 type Message = { readonly ports?: [number, number]; readonly flushed?: true; readonly fired?: true }
@@ -36,6 +37,7 @@ export async function startLedgerVendor(): Promise<LedgerVendor> {
   const child = fork(join(import.meta.dirname, 'vendor-process.ts'), [file], { execArgv: [] })
   const kill = () => void child.kill('SIGKILL')
   process.once('exit', kill)
+  let timer: NodeJS.Timeout | undefined
   const waiting = new Map<string, (value: unknown) => void>()
   child.on('message', (message: Message) => {
     for (const [name, value] of Object.entries(message)) waiting.get(name)?.(value)
@@ -61,13 +63,22 @@ export async function startLedgerVendor(): Promise<LedgerVendor> {
       const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
       return lines.map((line) => JSON.parse(line) as VendorCall)
     },
-    strike: async (arm) => {
-      const fired = next('fired')
+    strike: (arm) => {
+      clearTimeout(timer)
+      const { promise, reject } = Promise.withResolvers<never>()
+      const giveUp = () =>
+        reject(new Error(`the vendors did not get ${arm.after} calls within ${MAX_WAIT_MS} ms`))
+      timer = setTimeout(giveUp, MAX_WAIT_MS)
+      const fired = next('fired').then(() => clearTimeout(timer))
       child.send({ arm })
-      await fired
+      return Promise.race([fired, promise])
     },
-    disarm: () => void child.send({ arm: NEVER }),
+    disarm: () => {
+      clearTimeout(timer)
+      child.send({ arm: NEVER })
+    },
     close: async () => {
+      clearTimeout(timer)
       process.off('exit', kill)
       const ended = once(child, 'exit')
       child.kill('SIGKILL')

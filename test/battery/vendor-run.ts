@@ -232,7 +232,7 @@ export async function closeRun(run: VendorRun, kills: number): Promise<VendorRep
     ...book.counts,
     'vendor calls': calls.length,
     'billed calls': calls.filter(({ billed }) => billed).length,
-    'excess, calls': VENDORS.reduce((sum, name) => sum + toExcess(calls, money.sources, name), 0),
+    'excess calls': VENDORS.reduce((sum, name) => sum + toExcess(calls, money.sources, name), 0),
     'verifications cut by kills': listCut(facts).length,
     'audit rows': rows.length,
   }
