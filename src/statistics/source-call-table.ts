@@ -7,6 +7,7 @@ import {
   text,
 } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
+import { packValues, toUnpack } from '../ledger/queue-rows.ts'
 import { SPANS, type Span } from '../ledger/tally.ts'
 
 /** `failed`: the vendor gave no usable answer. `cut`: our own deadline ended the call, which says nothing about the vendor. */
@@ -50,16 +51,18 @@ export const sourceCallTable = defineTable({
     }
   },
   writes: (database) => ({
-    add: (counts: readonly SourceCallCount[]) =>
-      database.transaction(async (tx) => {
-        await tx
-          .prepare(
-            `INSERT INTO source_calls (${CALLS.names}) VALUES (${CALLS.places})
-             ON CONFLICT (span, at, node, source, operation, result, class) DO UPDATE SET
-               count = source_calls.count + excluded.count, kobo = source_calls.kobo + excluded.kobo`,
-          )
-          .runAll(counts.map(CALLS.encode))
-      }),
+    /** In one statement. No two of the same span, result and class. */
+    add: async (counts: readonly SourceCallCount[]) => {
+      const { rows, text, number } = toUnpack(database)
+      await database
+        .prepare(
+          `INSERT INTO source_calls (${CALLS.names})
+           SELECT ${[0, 1, 2, 3, 4, 5].map(text).join(', ')}, ${[6, 7, 8].map(number).join(', ')} FROM ${rows('$1')} WHERE TRUE
+           ON CONFLICT (span, at, node, source, operation, result, class) DO UPDATE SET
+             count = source_calls.count + excluded.count, kobo = source_calls.kobo + excluded.kobo`,
+        )
+        .run(packValues(counts.map(CALLS.encode)))
+    },
     /** Deletes some of the spans before these; see delete-some.ts. */
     deleteExpired: async (firstKept: Readonly<Record<Span, string>>) => {
       let most = 0

@@ -11,6 +11,7 @@ import {
   text,
 } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
+import { packValues, toUnpack } from '../ledger/queue-rows.ts'
 import { SPANS, type Span, toSpanName } from '../ledger/tally.ts'
 import { duration, type Setting, setting } from '../settings/setting.ts'
 
@@ -79,15 +80,17 @@ const KEYS = Array.from({ length: MAX_KEY_STEPS }, (_key, index) => `$${index + 
 export const statisticsTable = defineTable({
   reads: (database) => ({ ...createStatisticsReads(database), ...createLatencyReads(database) }),
   writes: (database) => ({
-    addLatencies: (counts: readonly LatencyCount[]) =>
-      database.transaction(async (tx) => {
-        await tx
-          .prepare(
-            `INSERT INTO latencies (${LATENCY.names}) VALUES (${LATENCY.places})
-             ON CONFLICT (span, at, node, mode, class) DO UPDATE SET count = latencies.count + excluded.count`,
-          )
-          .runAll(counts.map(LATENCY.encode))
-      }),
+    /** In one statement. No two of the same span, mode and class. */
+    addLatencies: async (counts: readonly LatencyCount[]) => {
+      const { rows, text, number } = toUnpack(database)
+      await database
+        .prepare(
+          `INSERT INTO latencies (${LATENCY.names})
+           SELECT ${[0, 1, 2, 3].map(text).join(', ')}, ${[4, 5].map(number).join(', ')} FROM ${rows('$1')} WHERE TRUE
+           ON CONFLICT (span, at, node, mode, class) DO UPDATE SET count = latencies.count + excluded.count`,
+        )
+        .run(packValues(counts.map(LATENCY.encode)))
+    },
     /** Deletes some of the spans before these; see delete-some.ts. */
     deleteExpired: async (firstKept: Readonly<Record<Span, string>>) => {
       let most = 0
