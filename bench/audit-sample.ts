@@ -34,7 +34,7 @@ export async function fillAuditLog({ audit }: Store, sample: Sample): Promise<vo
       toEntry(done + index),
     )
     const linked = linkEntries(chains[at] ?? '', heads[at] ?? EMPTY_HEAD, entries)
-    await audit.append(audit.packRows(linked), [])
+    await audit.append({ rows: audit.packRows(linked) })
     heads[at] = linked.at(-1) ?? EMPTY_HEAD
     await makeCheckpoint(audit, signer, folder)
   }

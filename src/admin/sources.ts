@@ -105,8 +105,8 @@ const check = defineRoute({
   role: 'operator',
   output: SourceChecked,
   run: async (deps, { params, actor }) => {
-    const { config, store, audit } = deps.context
-    const checking = { config, store, audit: auditBy(deps, actor), node: audit.owner }
+    const { config, store, audit, leases } = deps.context
+    const checking = { config, store, audit, leases, author: actor.name }
     const { ok, asked, result, ms, explanation } = await checkVendor(
       checking,
       readName(params.name),

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { isStoreFailure, toFatal } from '../database/failure.ts'
 import { AppError } from '../errors.ts'
-import type { CommitCheck, Refusal } from '../ledger/commit.ts'
-import type { Completion } from '../ledger/idempotency-table.ts'
+import type { CommitParts, Refusal } from '../ledger/commit.ts'
 import type { QueueChange, QueueRefusal } from '../ledger/queue-rows.ts'
 import type { AuditTable } from './audit-table.ts'
 import { createOwner, loadNodeName } from './chain-claim.ts'
@@ -132,31 +131,34 @@ export class AuditLog {
     return isQuick === true && this.#healthy
   }
 
-  /** Resolves when the entries and the completion of an Idempotency-Key are durable; else throws `audit_unavailable`. */
-  async record(entries: readonly AuditEntry[], completion?: Completion): Promise<void> {
-    await this.#enqueue(entries, completion, undefined)
+  /** Resolves when the entries are durable; else throws `audit_unavailable`. */
+  async record(entries: readonly AuditEntry[]): Promise<void> {
+    await this.#enqueue(entries, undefined)
   }
 
-  /** The same, if the check passes in the same commit. Else nothing is written, and it resolves to the reason. */
-  recordIf(check: CommitCheck, entries: readonly AuditEntry[]): Promise<Refusal | undefined> {
-    return this.#enqueue<Refusal>(entries, undefined, check)
+  /** The same, with the parts of a verification in the same commit. If one is refused, nothing is written, and it resolves to the reason. */
+  recordWith(parts: CommitParts, entries: readonly AuditEntry[]): Promise<Refusal | undefined> {
+    return this.#enqueue<Refusal>(entries, parts)
   }
 
-  /** The same, with a change of the queue in the same commit. */
-  recordChange(queue: QueueChange, entries: readonly AuditEntry[]): Promise<QueueRefusal | undefined> {
-    return this.#enqueue<QueueRefusal>(entries, undefined, undefined, queue)
+  /** The same, with a change of the queue in the same commit, and with parts that cannot be refused. */
+  recordChange(
+    queue: QueueChange,
+    entries: readonly AuditEntry[],
+    parts?: CommitParts,
+  ): Promise<QueueRefusal | undefined> {
+    return this.#enqueue<QueueRefusal>(entries, parts, queue)
   }
 
   #enqueue<Reason = never>(
     entries: readonly AuditEntry[],
-    completion: Completion | undefined,
-    check: CommitCheck | undefined,
+    parts: CommitParts | undefined,
     queue?: QueueChange,
   ): Promise<Reason | undefined> {
     this.requireHealthy()
     this.#asked += 1
     const { promise, resolve, reject } = Promise.withResolvers<Reason | undefined>()
-    this.#queue.push({ entries, completion, check, queue, resolve: resolve as Pending['resolve'], reject })
+    this.#queue.push({ entries, parts, queue, resolve: resolve as Pending['resolve'], reject })
     // Requests that are read in the same turn of the event loop share a commit.
     this.#running ??= nextTurn().then(() => this.#work())
     return promise
@@ -330,9 +332,9 @@ function createCheckpointSchedule(
 export const auditBy = (
   { context }: { readonly context: { readonly audit: Pick<AuditLog, 'record'> } },
   { name }: { readonly name: string },
-) => ({
-  record: (entries: readonly AuditEntry[]): Promise<void> =>
-    context.audit.record(
-      entries.map((entry) => ({ ...entry, detail: [entry.detail, `by ${name}`].filter(Boolean).join('; ') })),
-    ),
+): Pick<AuditLog, 'record'> => ({
+  record: (entries) => context.audit.record(withAuthor(entries, name)),
 })
+
+export const withAuthor = (entries: readonly AuditEntry[], name: string): AuditEntry[] =>
+  entries.map((entry) => ({ ...entry, detail: [entry.detail, `by ${name}`].filter(Boolean).join('; ') }))

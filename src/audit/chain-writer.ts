@@ -7,9 +7,8 @@ import { AppError } from '../errors.ts'
 import { endOf, monthOf } from '../ledger/audit-months.ts'
 import type { AuditRow } from '../ledger/audit-row.ts'
 import type { Appended } from '../ledger/commit.ts'
-import { type CommitCheck, packChecks, type Refusal } from '../ledger/commit.ts'
+import { type CommitParts, packParts, type Refusal } from '../ledger/commit.ts'
 import { createRowBuffer, type EncodedRows, toEncodedRows } from '../ledger/encoded-rows.ts'
-import type { Completion } from '../ledger/idempotency-table.ts'
 import type { QueueChange, QueueRefusal } from '../ledger/queue-rows.ts'
 import { tallyRows } from '../ledger/tally.ts'
 import { removeAcknowledged } from './acknowledged-file.ts'
@@ -194,46 +193,41 @@ export class ChainWriter {
 /** A request that waits for its commit. */
 export type Pending = {
   readonly entries: readonly AuditEntry[]
-  readonly completion?: Completion | undefined
-  readonly check?: CommitCheck | undefined
+  readonly parts?: CommitParts | undefined
   readonly queue?: QueueChange | undefined
   readonly resolve: (refusal?: Refusal | QueueRefusal) => void
   readonly reject: (error: Error) => void
 }
 
-/** Writes the rows of a batch with its completions, checks, changes of the queue and tallies, in one commit. */
+/** Writes the rows of a batch with its parts, changes of the queue and tallies, in one commit. */
 async function appendBatch(
   table: AuditTable,
   batch: readonly Pending[],
   rows: readonly AuditRow[],
   encoded: EncodedRows,
-): Promise<Omit<Appended, 'late'> & { readonly late: ReadonlySet<Pending | undefined> }> {
-  const completing = batch.filter(({ completion }) => completion)
-  const completions = completing.flatMap(({ completion }) => completion ?? [])
+): Promise<Appended> {
   const now = steadyNow()
-  const checks = packChecks(
-    batch.map(({ check }) => check),
+  const parts = packParts(
+    batch.map((pending) => pending.parts),
     now,
   )
   const changes = batch.flatMap(({ queue }, position) => (queue ? [[position, queue] as const] : []))
   const last = rows.at(-1)
-  const { refused, late } = await table
-    .append(table.packRows(rows, encoded), completions, tallyRows(rows), checks, { now, changes })
+  return table
+    .append({ rows: table.packRows(rows, encoded), tallies: tallyRows(rows), parts }, { now, changes })
     .catch(async (error): Promise<Appended> => {
       if (!last || !(await wasCommitted(table, last.chain, last, error))) throw error
-      // Which completions were late is unknown then: all of these callers must ask again for the response.
-      return { refused: [], late: completions.keys().toArray() }
+      // Which responses were late is unknown then: all of these callers must ask again.
+      return { refused: [], late: parts?.completions.map(({ position }) => position) ?? [] }
     })
-  return { refused, late: new Set(late.map((index) => completing[index])) }
 }
 
 /** Resolves the requests of a batch that is written. */
-function settleBatch(batch: readonly Pending[], late: ReadonlySet<Pending | undefined>): void {
-  for (const pending of batch) {
-    const { check, resolve, reject } = pending
-    if (check?.guess?.isWrong) check.guess.attempt.counted = true
+function settleBatch(batch: readonly Pending[], late: readonly number[]): void {
+  for (const [position, { parts, resolve, reject }] of batch.entries()) {
+    if (parts?.guess?.isWrong) parts.guess.attempt.counted = true
     // The lease ended and another request took the Idempotency-Key: the rows are written, but this response is not stored.
-    if (late.has(pending)) reject(new AppError('idempotency_in_progress'))
+    if (late.includes(position)) reject(new AppError('idempotency_in_progress'))
     else resolve()
   }
 }

@@ -89,6 +89,8 @@ export const DATA_TABLES = [
   'source_orders',
   'source_spend',
   'key_spend',
+  'spend_shares',
+  'key_spend_shares',
   'source_states',
   'reused_results',
   'catalogue_versions',

@@ -1,8 +1,10 @@
 import { Argument, type Command } from 'commander'
 import { readShippedFolder } from '../catalogue/catalogue.ts'
 import { loadConfig } from '../context/config.ts'
+import { toCommandAuthor } from '../contract/free-text.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
+import { toPrices } from '../sources/source-chain.ts'
 import type { SourceReport } from '../sources/source-control.ts'
 import {
   checkVendor,
@@ -13,6 +15,7 @@ import {
   requireVendor,
 } from '../sources/source-control.ts'
 import { changeOrder, type OrderKind } from '../sources/source-order.ts'
+import { createSpendLeases } from '../sources/spend-leases.ts'
 import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
 import { withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
@@ -158,10 +161,13 @@ const toSpend = ({ callsToday, spentKoboToday, capKobo }: SourceReport) =>
 async function runCheck(name: VendorName, { json }: { json?: true }): Promise<void> {
   // Before a database is created.
   requireVendor(loadConfig(), name)
-  const { result, database } = await withCommandContext(async (context) => ({
-    result: await checkVendor({ ...context, node: context.audit.owner }, name, readShippedFolder()),
-    database: context.database,
-  }))
+  const { result, database } = await withCommandContext(async (context) => {
+    const { config, store, auditLog: audit, database } = context
+    const leases = createSpendLeases(store.spend, toPrices(config), audit.owner)
+    const deps = { config, store, audit, leases, author: toCommandAuthor() }
+    const result = await checkVendor(deps, name, readShippedFolder()).finally(leases.close)
+    return { result, database }
+  })
   if (json) sayJson({ database }, result)
   else {
     say(`${name} was called for ${result.asked}: ${result.result}, after ${result.ms} ms.`)

@@ -13,6 +13,7 @@ import type { Registry } from '../registry/registry.ts'
 import type { RequestLog } from '../requests/request-log.ts'
 import type { SingleFlight } from '../sources/failover.ts'
 import type { SourceChain, Sources } from '../sources/source-chain.ts'
+import type { SpendLeases } from '../sources/spend-leases.ts'
 import type { Latencies, SourceCalls } from '../statistics/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metric.ts'
@@ -48,6 +49,7 @@ export type Context = {
   readonly audit: AuditLog
   readonly idempotency: Idempotency
   readonly singleFlight: SingleFlight
+  readonly leases: SpendLeases
   readonly local: LocalDeps
   readonly queue: QueueDeps
   readonly batches: Batches

@@ -32,6 +32,7 @@ import { rotationTable } from '../registry/rotation-table.ts'
 import { requestTable } from '../requests/request-table.ts'
 import { sourceOrderTable } from '../sources/source-order.ts'
 import { sourceTable } from '../sources/source-table.ts'
+import { spendTable } from '../sources/spend-table.ts'
 import { sourceCallTable } from '../statistics/source-call-table.ts'
 import { statisticsTable } from '../statistics/statistics-table.ts'
 import { reuseTable } from '../verification/reuse-table.ts'
@@ -53,6 +54,7 @@ const TABLES = {
   people: personTable,
   rotation: rotationTable,
   sources: sourceTable,
+  spend: spendTable,
   sourceCalls: sourceCallTable,
   sourceOrders: sourceOrderTable,
   reuse: reuseTable,

@@ -18,11 +18,8 @@ type Admitted = 'admitted' | GuessRefusal
 const COUNT = `SELECT COUNT(*) AS by_all, COALESCE(SUM(CASE WHEN key_id = $2 THEN 1 ELSE 0 END), 0) AS by_key
   FROM attempts WHERE subject = $1 AND at > $3`
 
-/** Held in PostgreSQL while guesses about a person are counted: see functions/admit-guess.sql and check-verifications.sql. */
+/** Held in PostgreSQL while guesses about a person are counted: see functions/commit-verifications.sql. */
 export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(subject).toString('hex')}`
-
-/** PostgreSQL does it in one round trip. See functions/admit-guess.sql. */
-const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS admitted'
 
 /**
  * Limits on guessing: failed matches of one number, and distinct people that a key asks about in a day. Subjects are keyed
@@ -31,16 +28,8 @@ const ADMIT_GUESS = 'SELECT admit_guess($1, $2, $3, $4, $5, $6, $7, $8, $9) AS a
 export const guessTable = defineTable({
   writes: (database) => {
     const knownPeople = database.sync && createKnownPeople(database.sync)
-    const admitGuess = database.dialect === 'postgres' ? database.prepare(ADMIT_GUESS) : undefined
     return {
-      /** Counts a guess against both limits, or against none. Exact under concurrency. */
-      admit: async (guess: Guess) => {
-        if (knownPeople) return database.transaction((tx) => admitInTx(tx, knownPeople, guess))
-        const { id, subject, keyId, at, since, maxByKey, maxByAll, day, maxPeople } = guess
-        const row = await admitGuess?.get(subject, keyId, id, at, since, maxByKey, maxByAll, day, maxPeople)
-        return row?.admitted as Admitted
-      },
-      /** What `admit` would answer, as far as is known now. Counts nothing. Only the writer knows the people of the day. */
+      /** What a commit with this guess would be answered, as far as is known now. Only the writer knows the people of the day. */
       check: (guess: Omit<Guess, 'id'>) => database.transaction((tx) => check(tx, knownPeople, guess)),
       /** Removes a guess that was correct. */
       withdraw: async (subject: Uint8Array, id: string) => {
@@ -107,19 +96,6 @@ async function isKnown(
   }
   const known = tx.prepare('SELECT 1 FROM key_subjects WHERE key_id = $1 AND day = $2 AND subject = $3')
   return (await known.get(keyId, day, subject)) !== undefined
-}
-
-/** In SQLite, which has one writer at a time: no lock is needed. */
-async function admitInTx(tx: Database, knownPeople: KnownPeople, guess: Guess): Promise<Admitted> {
-  const { id, subject, keyId, at, maxPeople } = guess
-  const facts = await findFacts(tx, knownPeople, guess)
-  const refusal = refuseGuess(guess, facts, maxPeople)
-  if (refusal) return refusal
-  if (!facts.isKnown) knownPeople.add(keyId, new Set([toHex(subject)]))
-  await tx
-    .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)')
-    .run(subject, keyId, at, id)
-  return 'admitted'
 }
 
 const toHex = (subject: Uint8Array) => Buffer.from(subject).toString('hex')

@@ -27,6 +27,17 @@ type Claim = {
 /** Which claim, and by which request. */
 export type ClaimId = Pick<Claim, 'keyId' | 'operation' | 'name' | 'owner'>
 
+/** The first use of an Idempotency-Key, with the paid calls that are about to be made under it. */
+export type NewClaim = Omit<Claim, 'now'> & { readonly paidCalls: number }
+
+/** A claim that ends without a response, so that the key can be used again. */
+export type Release = {
+  readonly claim: ClaimId
+  /** Paid calls that were not billed. */
+  readonly refunded: number
+  readonly failure: string | null
+}
+
 type ClaimResult =
   | {
       readonly state: 'claimed'

@@ -12,36 +12,14 @@ export type PaidCall = {
   readonly most: number
   /** The count is kept at least until then. */
   readonly expiresAt: number
+  /** Calls of the same payer that were counted and not billed. */
+  readonly refunded: number
 }
 
 /** More than any budget: the response was delivered and erased, and must not be paid for again. */
 export const NO_PAID_CALLS_LEFT = 1_000_000
 
 const MINE = 'key_id = $1 AND operation = $2 AND name = $3 AND owner = $4'
-
-/** Counts a call. False when the budget is used up or another request has taken the claim. */
-export async function countPaidCall(tx: Database, { payer, most, expiresAt }: PaidCall): Promise<boolean> {
-  if ('lease' in payer) return countForQueued(tx, payer, most)
-  const { keyId, operation, name, owner } = payer
-  const changed = await tx
-    .prepare(
-      `UPDATE idempotency SET paid_calls = paid_calls + 1,
-         expires_at = CASE WHEN expires_at < $6 THEN $6 ELSE expires_at END
-       WHERE ${MINE} AND sealed IS NULL AND paid_calls < $5`,
-    )
-    .run(keyId, operation, name, owner, most, expiresAt)
-  return changed > 0
-}
-
-async function countForQueued(tx: Database, { reference, lease }: Lease, most: number): Promise<boolean> {
-  const changed = await tx
-    .prepare(
-      `UPDATE queued_verifications SET paid_calls = paid_calls + 1
-       WHERE reference = $1 AND lease = $2 AND due_at IS NOT NULL AND paid_calls < $3`,
-    )
-    .run(reference, lease, most)
-  return changed > 0
-}
 
 /** Uncounts a call that was not billed. A claim that was taken over keeps its count: too high is safe, too low is not. */
 export async function refundPaidCall(tx: Database, payer: Payer): Promise<void> {

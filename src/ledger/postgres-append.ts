@@ -1,10 +1,21 @@
 import type { Database, Value } from '../database/database.ts'
 import { partitionOf } from './audit-months.ts'
 import { AUDIT_COLUMNS } from './audit-row.ts'
-import type { Append, Appended, AuditBatch } from './commit.ts'
-import { type BatchGuess, type CheckBatch, type CheckFacts, findRefused } from './commit.ts'
+import {
+  type Append,
+  type Appended,
+  type AuditBatch,
+  type BatchGuess,
+  type BatchShare,
+  type CommitBatch,
+  type CommitFacts,
+  findRefused,
+  type KeptResult,
+  type SettledGuess,
+} from './commit.ts'
 import type { RecordRows } from './encoded-rows.ts'
-import { complete } from './idempotency-table.ts'
+import type { ClaimId, Completion, NewClaim, Release } from './idempotency-table.ts'
+import type { PaidCall } from './paid-calls.ts'
 import {
   addBigint,
   addBool,
@@ -15,52 +26,62 @@ import {
   addText,
   createRecords,
   OID,
+  type Records,
   toArrayValue,
 } from './postgres-records.ts'
 import { NO_CHANGES, withQueueChanges } from './queue-changes.ts'
 import type { QueueGroups } from './queue-rows.ts'
 import { packTallies, toAddPackedTallies } from './tally.ts'
 
-/** Appends in a single statement where that is enough. */
+/** A single statement is its own transaction. Changes of the queue need several. */
 export const createPostgresAppend =
   (database: Database, groups: QueueGroups): Append =>
-  async (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) => {
-    const batch = { rows: rows as RecordRows, completions, tallies, checks }
-    // A single statement is its own transaction.
-    return retryIfStored(() =>
-      completions.length === 0 && queue.changes.length === 0
+  (given, queue = NO_CHANGES) => {
+    const batch = given as AuditBatch<RecordRows>
+    return retryIfTaken(() =>
+      queue.changes.length === 0
         ? appendRecords(database, batch)
-        : database.transaction((tx) => withQueueChanges(tx, groups, queue, () => appendInTx(tx, batch))),
+        : database.transaction((tx) => withQueueChanges(tx, groups, queue, () => appendRecords(tx, batch))),
     )
   }
 
-async function appendInTx(tx: Database, batch: AuditBatch<RecordRows>): Promise<Appended> {
-  const appended = await appendRecords(tx, batch)
-  if (appended.refused.length > 0) return appended
-  return { refused: [], late: await complete(tx, batch.completions) }
-}
-
-/** Appends in a single statement, which is its own transaction or a part of one. */
 async function appendRecords(
   database: Database,
-  { rows, tallies, checks }: AuditBatch<RecordRows>,
+  { rows, tallies = [], parts }: AuditBatch<RecordRows>,
 ): Promise<Appended> {
   const { records, chain, previous } = rows
   const partition = partitionOf(chain)
   const values = [records, packTallies(tallies), chain, previous.sequence, previous.hash]
-  if (!checks) {
+  if (!parts) {
     await database.prepare(toInsert(partition)).run(...values)
     return APPENDED
   }
-  const row = await database.prepare(toInsertIfPassed(partition)).get(...values, ...toCheckValues(checks))
-  return row?.facts ? { refused: findRefused(checks, row.facts as CheckFacts), late: [] } : APPENDED
+  const row = await database.prepare(toInsertIfPassed(partition)).get(...values, ...toCommitValues(parts))
+  const { refused, late } = (row?.facts ?? {}) as { refused?: CommitFacts; late?: readonly number[] }
+  if (refused) return { refused: findRefused(parts, refused), late: [] }
+  return late ? { refused: [], late: late.map((index) => parts.completions[index]?.position ?? 0) } : APPENDED
 }
 
 const APPENDED: Appended = { refused: [], late: [] }
 
-/** Null when all checks passed: see functions/check-verifications.sql. */
-const CHECKED =
-  'check_verifications($6::bigint, $7::bigint, $8::bigint, $9::bigint, $10::bigint, $11::checked_guess[], $12::checked_answer[])'
+/** The types of its parameters: see functions/commit-verifications.sql. */
+const TYPES = [
+  'bigint',
+  'bigint',
+  'bigint',
+  'bigint',
+  'bigint',
+  'commit_guess[]',
+  'checked_answer[]',
+  'commit_claim[]',
+  'commit_payment[]',
+  'jsonb',
+  'commit_end[]',
+  'commit_release[]',
+  'commit_settled[]',
+  'commit_kept[]',
+]
+const COMMITTED = `commit_verifications(${TYPES.map((type, index) => `$${6 + index}::${type}`).join(', ')})`
 const PREVIOUS = '$3::text, $4::bigint, $5::bytea'
 
 /**
@@ -81,15 +102,15 @@ const SELECTED = AUDIT_COLUMNS.map((column) => (column === 'sequence' ? 'sequenc
 const toInsertRecords = (condition: string) =>
   `INSERT INTO audit (${LIST}) SELECT ${SELECTED} FROM unnest($1::audit_entry[]) WHERE (SELECT ${condition})`
 
-/** The snapshot of the checks is their own, taken after their locks. */
-const HAVE_PASSED = '(SELECT facts IS NULL FROM checked)'
+/** The snapshot of the function is its own, taken after its locks. */
+const HAVE_PASSED = "(SELECT facts IS NULL OR NOT facts ? 'refused' FROM checked)"
 
 const toInsert = memoize(
   (partition) =>
     `WITH tallied AS (${toAddPackedTallies('$2')}) ${toInsertRecords(toRequirePrevious(partition))}`,
 )
 const toInsertIfPassed = memoize(
-  (partition) => `WITH checked AS MATERIALIZED (SELECT ${CHECKED} AS facts),
+  (partition) => `WITH checked AS MATERIALIZED (SELECT ${COMMITTED} AS facts),
   tallied AS (${toAddPackedTallies(`(CASE WHEN ${HAVE_PASSED} THEN $2::jsonb ELSE '[]'::jsonb END)`)}),
   appended AS (${toInsertRecords(`CASE WHEN ${HAVE_PASSED} THEN ${toRequirePrevious(partition)} ELSE FALSE END`)})
   SELECT facts FROM checked`,
@@ -101,24 +122,25 @@ function memoize(build: (partition: string) => string): (partition: string) => s
   return (partition) => built.get(partition) ?? built.set(partition, build(partition)).get(partition) ?? ''
 }
 
-/** How often other nodes may store a response under one of the same Idempotency-Keys at the very same moment. */
+/** How often other nodes may use one of the same Idempotency-Keys at the very same moment. */
 const MAX_RETRIES = 5
 
-/** Another node stored a response meanwhile, and nothing was written. The next attempt sees that response. */
-async function retryIfStored<T>(work: () => Promise<T>): Promise<T> {
+/** Another node was first, and nothing was written. The next attempt sees what it wrote. */
+async function retryIfTaken<T>(work: () => Promise<T>): Promise<T> {
   for (let retries = 0; ; retries++)
     try {
       return await work()
     } catch (error) {
-      if ((error as { code?: unknown }).code !== STORED_MEANWHILE || retries === MAX_RETRIES) throw error
+      if ((error as { code?: unknown }).code !== TAKEN_MEANWHILE || retries === MAX_RETRIES) throw error
     }
 }
 
-/** Raised by check_verifications. */
-const STORED_MEANWHILE = 'TB409'
+/** Raised by commit_verifications. */
+const TAKEN_MEANWHILE = 'TB409'
 
-export function toCheckValues(batch: CheckBatch): Value[] {
+export function toCommitValues(batch: CommitBatch): Value[] {
   const { at, since, day, maxByKey, maxByAll, guesses, answers, sealed } = batch
+  const { claims, payments, completions, releases, settled, kept } = batch
   return [
     at,
     since,
@@ -127,7 +149,108 @@ export function toCheckValues(batch: CheckBatch): Value[] {
     maxByAll,
     guesses.length > 0 ? packGuesses(guesses) : null,
     answers.length > 0 ? packAnswers(answers, sealed) : null,
+    pack(claims, 9, 320, addClaim),
+    pack(payments, 7, 200, addPayment),
+    packMoney(batch),
+    pack(completions, 7, 2000, addCompletion),
+    pack(releases, 6, 200, addRelease),
+    pack(settled, 3, 120, addSettled),
+    pack(kept, 3, 2000, addKept),
   ]
+}
+
+/** `size` is an estimate of the bytes of one. */
+function pack<T>(
+  list: readonly T[],
+  fields: number,
+  size: number,
+  add: (records: Records, each: T) => void,
+): Buffer | null {
+  if (list.length === 0) return null
+  const records = createRecords(list.length, list.length * size)
+  for (const each of list) addRecord(records, fields, () => add(records, each))
+  return toArrayValue(records)
+}
+
+function addClaim(records: Records, claim: NewClaim): void {
+  addText(records, claim.keyId)
+  addText(records, claim.operation)
+  addBytes(records, OID.bytea, claim.name)
+  addBytes(records, OID.bytea, claim.fingerprint)
+  addBytes(records, OID.bytea, claim.subject)
+  addText(records, claim.owner)
+  addBigint(records, claim.leaseMs)
+  addBigint(records, claim.expiresAt)
+  addBigint(records, claim.paidCalls)
+}
+
+/** Of a verification in the queue: its reference and its lease, without a key. */
+function addPayment(records: Records, { payer, most, expiresAt, refunded }: PaidCall): void {
+  const isQueued = 'lease' in payer
+  addText(records, isQueued ? null : payer.keyId)
+  addText(records, isQueued ? payer.reference : payer.operation)
+  addBytes(records, OID.bytea, isQueued ? null : payer.name)
+  addText(records, isQueued ? payer.lease : payer.owner)
+  addBigint(records, most)
+  addBigint(records, expiresAt)
+  addBigint(records, refunded)
+}
+
+function addClaimId(records: Records, { keyId, operation, name, owner }: ClaimId): void {
+  addText(records, keyId)
+  addText(records, operation)
+  addBytes(records, OID.bytea, name)
+  addText(records, owner)
+}
+
+function addCompletion(records: Records, { claim, sealed, expiresAt, subject }: Completion): void {
+  addClaimId(records, claim)
+  addBytes(records, OID.bytea, sealed)
+  addBigint(records, expiresAt)
+  addBytes(records, OID.bytea, subject ?? null)
+}
+
+function addRelease(records: Records, { claim, refunded, failure }: Release): void {
+  addClaimId(records, claim)
+  addBigint(records, refunded)
+  addText(records, failure)
+}
+
+function addSettled(records: Records, { subject, id, isFailed }: SettledGuess): void {
+  addHex(records, subject)
+  addText(records, id)
+  addBool(records, isFailed)
+}
+
+function addKept(records: Records, { subject, sealed, expiresAt }: KeptResult): void {
+  addBytes(records, OID.bytea, subject)
+  addBytes(records, OID.bytea, sealed)
+  addBigint(records, expiresAt)
+}
+
+/** A commit has few of them: as JSON, which PostgreSQL reads itself. */
+function packMoney({ shares, refunds, keyShares }: CommitBatch): string | null {
+  if (shares.length + refunds.length === 0) return null
+  const toList = ({ name, day, calls, kobo, isCapped, node }: BatchShare) => [
+    name,
+    day,
+    calls,
+    kobo,
+    isCapped,
+    node,
+  ]
+  return JSON.stringify({
+    shares: shares.map(toList),
+    refunds: refunds.map(toList),
+    keys: keyShares.map(({ month, keyId, name, calls, kobo, node }) => [
+      month,
+      keyId,
+      name,
+      calls,
+      kobo,
+      node,
+    ]),
+  })
 }
 
 const GUESS_BYTES = 160
@@ -136,8 +259,8 @@ function packGuesses(guesses: readonly BatchGuess[]): Buffer {
   const records = createRecords(guesses.length, guesses.length * GUESS_BYTES)
   const before = countBefore(guesses)
   const people = new Set<string>()
-  for (const [index, { subject, keyId, isWrong, maxPeople }] of guesses.entries())
-    addRecord(records, 6, () => {
+  for (const [index, { subject, keyId, isWrong, maxPeople, id }] of guesses.entries())
+    addRecord(records, 7, () => {
       addHex(records, subject)
       addText(records, keyId)
       addBool(records, isWrong)
@@ -145,6 +268,7 @@ function packGuesses(guesses: readonly BatchGuess[]): Buffer {
       addBigint(records, people.add(toPair(subject, keyId)).size > size ? maxPeople : null)
       addInt(records, before[index]?.byAll ?? 0)
       addInt(records, before[index]?.byKey ?? 0)
+      addText(records, id ?? null)
     })
   return toArrayValue(records)
 }
@@ -152,7 +276,7 @@ function packGuesses(guesses: readonly BatchGuess[]): Buffer {
 /** Without the sealed response. */
 const ANSWER_BYTES = 320
 
-function packAnswers(answers: CheckBatch['answers'], sealed: Uint8Array): Buffer {
+function packAnswers(answers: CommitBatch['answers'], sealed: Uint8Array): Buffer {
   const records = createRecords(answers.length, sealed.length + answers.length * ANSWER_BYTES)
   let end = 0
   for (const answer of answers)

@@ -46,9 +46,9 @@ export function copyField(records: Records, type: number, source: Buffer, at: nu
   return next
 }
 
-export function addBytes(records: Records, type: number, value: Uint8Array): void {
-  const start = beginField(records, type, value.length)
-  records.bytes.set(value, start)
+export function addBytes(records: Records, type: number, value: Uint8Array | null): void {
+  const start = beginField(records, type, value === null ? NULL_LENGTH : value.length)
+  if (value !== null) records.bytes.set(value, start)
 }
 
 /** As bytes. Null is null. */
@@ -57,9 +57,9 @@ export function addHex(records: Records, hex: string | null): void {
   if (hex !== null) records.bytes.write(hex, start, 'hex')
 }
 
-export function addText(records: Records, text: string): void {
-  const start = beginField(records, OID.text, Buffer.byteLength(text))
-  records.bytes.write(text, start)
+export function addText(records: Records, text: string | null): void {
+  const start = beginField(records, OID.text, text === null ? NULL_LENGTH : Buffer.byteLength(text))
+  if (text !== null) records.bytes.write(text, start)
 }
 
 export function addBigint(records: Records, value: number | null): void {

@@ -272,16 +272,17 @@ async function retryInTx(
   const changed = await tx
     .prepare(
       `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${toSharedNow(tx, '$2')} + ${number(1)},
-         attempts = queued.attempts + ${number(2)}
+         attempts = queued.attempts + ${number(2)}, paid_calls = queued.paid_calls - ${number(4)}
        FROM ${rows('$1')} WHERE ${toIsHeld(text(0), text(3))}`,
     )
     .run(
       packValues(
-        retries.map(({ change: { reference, delayMs, isAttempt }, row }) => [
+        retries.map(({ change: { reference, delayMs, isAttempt, refunded = 0 }, row }) => [
           reference,
           delayMs,
           isAttempt ? 1 : 0,
           row.lease ?? '',
+          refunded,
         ]),
       ),
       now,
@@ -333,7 +334,7 @@ const STORED = 'key_id = $1 AND operation = $2 AND name = $3 AND sealed IS NOT N
 async function replaceStored(tx: Database, row: QueueRow, finish: Finish, now: number): Promise<void> {
   const { lineage, operation, idempotency } = row
   const { stored, subject } = finish
-  if (!stored) return freeKey(tx, row, now)
+  if (!stored) return freeKey(tx, row, Number(row.paid_calls) - (finish.refunded ?? 0), now)
   const until = `${toSharedNow(tx, '$5')} + ${STORED_MS}`
   await tx
     .prepare(
@@ -345,10 +346,10 @@ async function replaceStored(tx: Database, row: QueueRow, finish: Finish, now: n
 /** The Idempotency-Key can be used again. After a paid call its row stays, with the count. */
 async function freeKey(
   tx: Database,
-  { lineage, operation, idempotency, paid_calls }: QueueRow,
+  { lineage, operation, idempotency }: QueueRow,
+  paidCalls: number,
   now: number,
 ): Promise<void> {
-  const paidCalls = Number(paid_calls)
   if (paidCalls === 0) {
     await tx.prepare(`DELETE FROM idempotency WHERE ${STORED}`).run(lineage, operation, idempotency)
     return

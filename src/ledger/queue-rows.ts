@@ -100,6 +100,8 @@ export type Finish = Lease & {
   readonly keepMs: number
   /** Keyed hash of the number in the answer, if it is not the one asked for: an erasure of it finds the answer. */
   readonly subject?: Uint8Array | undefined
+  /** Paid calls that were not billed. */
+  readonly refunded?: number | undefined
   /** For webhooks. */
   readonly event?: NewEvent | undefined
 }
@@ -110,6 +112,8 @@ export type Retry = Lease & {
   readonly delayMs: number
   /** Whether a source was asked. */
   readonly isAttempt: boolean
+  /** Paid calls that were not billed. */
+  readonly refunded?: number | undefined
 }
 
 /** By the caller. Refused while an attempt is running, and after the end. A refused one takes nothing from the attempt. */

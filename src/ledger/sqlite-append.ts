@@ -1,10 +1,18 @@
 import type { Database, SyncDatabase } from '../database/database.ts'
 import { AUDIT_COLUMNS } from './audit-row.ts'
 import type { Append, Appended, AuditBatch } from './commit.ts'
-import { type BatchAnswer, type CheckBatch, type CheckFacts, findRefused, type Refused } from './commit.ts'
+import {
+  type BatchAnswer,
+  type BatchShare,
+  type CommitBatch,
+  type CommitFacts,
+  findRefused,
+  type Refused,
+} from './commit.ts'
 import { type EncodedRows, readRows } from './encoded-rows.ts'
-import { COMPLETE, type Completion } from './idempotency-table.ts'
+import { type ClaimId, COMPLETE } from './idempotency-table.ts'
 import { createKnownPeople } from './known-people.ts'
+import type { PaidCall } from './paid-calls.ts'
 import { NO_CHANGES, withQueueChanges } from './queue-changes.ts'
 import type { QueueGroups } from './queue-rows.ts'
 import { ADD_TALLY, toTallyValues } from './tally.ts'
@@ -14,48 +22,45 @@ const INSERT = `INSERT INTO audit (${AUDIT_COLUMNS.join(', ')})
 
 export function createSqliteAppend(database: Database, sync: SyncDatabase, groups: QueueGroups): Append {
   const append = createAppendInTx(sync)
-  return (rows, completions, tallies = [], checks = undefined, queue = NO_CHANGES) =>
+  return (batch, queue = NO_CHANGES) =>
     database.transaction((tx) =>
-      withQueueChanges(tx, groups, queue, async () =>
-        append({ rows: rows as EncodedRows, completions, tallies, checks }),
-      ),
+      withQueueChanges(tx, groups, queue, async () => append(batch as AuditBatch<EncodedRows>)),
     )
 }
 
 function createAppendInTx(sync: SyncDatabase): (batch: AuditBatch<EncodedRows>) => Appended {
-  const applyChecks = createSqliteChecks(sync)
+  const assertParts = createSqliteAsserts(sync)
+  const writeEnds = createSqliteEnds(sync)
   const insert = sync.prepare(INSERT)
   const addTally = sync.prepare(ADD_TALLY)
-  const store = sync.prepare(COMPLETE)
-  const complete = ({ claim, sealed, expiresAt, subject }: Completion) =>
-    store.run(claim.keyId, claim.operation, claim.name, claim.owner, sealed, expiresAt, subject ?? null) > 0
-  return ({ rows, completions, tallies, checks }) => {
-    const refused = checks ? applyChecks(checks) : []
+  return ({ rows, tallies = [], parts }) => {
+    const refused = parts ? assertParts(parts) : []
     if (refused.length > 0) return { refused, late: [] }
     for (const values of readRows(rows)) insert.run(...values)
     for (const tally of tallies) addTally.run(...toTallyValues(tally))
-    const late = completions.flatMap((completion, index) => (complete(completion) ? [] : [index]))
-    return { refused: [], late }
+    return { refused: [], late: parts ? writeEnds(parts) : [] }
   }
 }
 
 const COUNT_FAILURES = `SELECT COUNT(*) AS by_all, COALESCE(SUM(key_id = $2), 0) AS by_key
   FROM attempts WHERE subject = $1 AND at > $3`
 const COUNT_PEOPLE = 'SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2'
-const ADD_FAILURE = 'INSERT INTO attempts (subject, key_id, at) VALUES ($1, $2, $3)'
+const ADD_FAILURE = 'INSERT INTO attempts (subject, key_id, at, id) VALUES ($1, $2, $3, $4)'
 
-/** Asserts the checks of a batch and writes what they count, inside a transaction of SQLite. */
-type ApplyChecks = (batch: CheckBatch) => Refused
+/** Asserts what a batch needs and writes what it takes, inside a transaction of SQLite. */
+type AssertParts = (batch: CommitBatch) => Refused
 
-function createSqliteChecks(sync: SyncDatabase): ApplyChecks {
+function createSqliteAsserts(sync: SyncDatabase): AssertParts {
   const { prepare } = sync
   const knownPeople = createKnownPeople(sync)
   const failures = prepare(COUNT_FAILURES)
   const people = prepare(COUNT_PEOPLE)
   const addFailure = prepare(ADD_FAILURE)
   const answers = createSqliteAnswers(sync)
+  const claims = createSqliteClaims(sync)
+  const money = createSqliteMoney(sync)
 
-  const findFacts = (batch: CheckBatch): CheckFacts => {
+  const findFacts = (batch: CommitBatch): CommitFacts => {
     const { since, day, guesses } = batch
     if (guesses.length > 0) knownPeople.refresh(day)
     const peopleByKey = new Map<string, number>()
@@ -66,6 +71,9 @@ function createSqliteChecks(sync: SyncDatabase): ApplyChecks {
     }
     return {
       answers: answers.add(batch),
+      claims: claims.add(batch),
+      payments: batch.payments.map(money.canPay),
+      shares: batch.shares.map(money.isLeased),
       guesses: guesses.map(({ subject, keyId }) => {
         const failed = failures.get(fromHex(subject), keyId, since)
         return {
@@ -78,10 +86,10 @@ function createSqliteChecks(sync: SyncDatabase): ApplyChecks {
     }
   }
 
-  const writeGuesses = ({ at, guesses }: CheckBatch, facts: CheckFacts) => {
+  const writeGuesses = ({ at, guesses }: CommitBatch, facts: CommitFacts) => {
     const newPeople = new Map<string, Set<string>>()
-    for (const [index, { subject, keyId, isWrong }] of guesses.entries()) {
-      if (isWrong) addFailure.run(fromHex(subject), keyId, at)
+    for (const [index, { subject, keyId, isWrong, id = null }] of guesses.entries()) {
+      if (isWrong) addFailure.run(fromHex(subject), keyId, at, id)
       if (facts.guesses[index]?.isKnown) continue
       const subjects = newPeople.get(keyId) ?? new Set<string>()
       newPeople.set(keyId, subjects.add(subject))
@@ -94,10 +102,12 @@ function createSqliteChecks(sync: SyncDatabase): ApplyChecks {
     const refused = findRefused(batch, facts)
     if (refused.length > 0) {
       answers.undo()
+      claims.undo()
       return refused
     }
     writeGuesses(batch, facts)
     answers.finish()
+    money.write(batch)
     return []
   }
 }
@@ -110,7 +120,7 @@ const fromHex = (hex: string) => Buffer.from(hex, 'hex')
  */
 type StoreAnswers = {
   /** Adds what can be added. Returns whether each response can be stored. */
-  readonly add: (batch: CheckBatch) => boolean[]
+  readonly add: (batch: CommitBatch) => boolean[]
   /** Stores those that take the row of a claim that has ended. */
   readonly finish: () => void
   /** Removes what was added. */
@@ -176,4 +186,100 @@ export function createSqliteAnswers({ prepare }: SyncDatabase): StoreAnswers {
 const toAnswerValues = (answer: BatchAnswer, sealed: Uint8Array): AnswerValues => {
   const { keyId, operation, name, fingerprint, subject, owner, expiresAt } = answer
   return [keyId, operation, fromHex(name), fromHex(fingerprint), fromHex(subject), owner, expiresAt, sealed]
+}
+
+const ADD_CLAIM = `INSERT INTO idempotency (key_id, operation, name, fingerprint, subject, owner, lease_until, expires_at, paid_calls)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`
+
+/** First uses of Idempotency-Keys. As with answers, a row is added without looking for another one first. */
+function createSqliteClaims({ prepare }: SyncDatabase) {
+  const add = prepare(ADD_CLAIM)
+  const remove = prepare(REMOVE_ANSWER)
+  let added: ClaimId[] = []
+  return {
+    add: ({ at, claims }: CommitBatch): boolean[] => {
+      added = []
+      return claims.map((claim) => {
+        const { keyId, operation, name, fingerprint, subject, owner, leaseMs, expiresAt, paidCalls } = claim
+        const about = [keyId, operation, name, fingerprint, subject, owner] as const
+        const isFree = add.run(...about, at + leaseMs, expiresAt, paidCalls) > 0
+        if (isFree) added.push(claim)
+        return isFree
+      })
+    },
+    undo: (): void => {
+      for (const { keyId, operation, name } of added) remove.run(keyId, operation, name)
+    },
+  }
+}
+
+const MINE = 'key_id = $1 AND operation = $2 AND name = $3 AND owner = $4 AND sealed IS NULL'
+const CAN_PAY = `SELECT 1 FROM idempotency WHERE ${MINE} AND paid_calls - $6 < $5`
+const PAY = `UPDATE idempotency SET paid_calls = paid_calls + 1 - $6, expires_at = MAX(expires_at, $5) WHERE ${MINE}`
+const CAN_PAY_QUEUED =
+  'SELECT 1 FROM queued_verifications WHERE reference = $1 AND lease = $2 AND due_at IS NOT NULL AND paid_calls - $4 < $3'
+const PAY_QUEUED = 'UPDATE queued_verifications SET paid_calls = paid_calls + 1 - $2 WHERE reference = $1'
+const SHARE = 'name = $1 AND day = $2 AND node = $3'
+const IS_LEASED = `SELECT 1 FROM spend_shares WHERE ${SHARE} AND ($4 <= 0 OR $5 = 0 OR kobo + $4 <= leased_kobo)`
+const SPEND = `UPDATE spend_shares SET calls = calls + $4, kobo = kobo + $5 WHERE ${SHARE}`
+const SPEND_OF_KEY = `INSERT INTO key_spend_shares (month, key_id, name, node, calls, kobo) VALUES ($1, $2, $3, $4, $5, $6)
+  ON CONFLICT (month, key_id, name, node) DO UPDATE SET calls = calls + excluded.calls, kobo = kobo + excluded.kobo`
+
+/** Paid calls and their price. */
+function createSqliteMoney({ prepare }: SyncDatabase) {
+  const canPay = prepare(CAN_PAY)
+  const pay = prepare(PAY)
+  const canPayQueued = prepare(CAN_PAY_QUEUED)
+  const payQueued = prepare(PAY_QUEUED)
+  const isLeased = prepare(IS_LEASED)
+  const spend = prepare(SPEND)
+  const spendOfKey = prepare(SPEND_OF_KEY)
+  return {
+    canPay: ({ payer, most, refunded }: PaidCall): boolean =>
+      ('lease' in payer
+        ? canPayQueued.get(payer.reference, payer.lease, most, refunded)
+        : canPay.get(payer.keyId, payer.operation, payer.name, payer.owner, most, refunded)) !== undefined,
+    isLeased: ({ name, day, node, kobo, isCapped }: BatchShare): boolean =>
+      isLeased.get(name, day, node, kobo, isCapped ? 1 : 0) !== undefined,
+    write: ({ payments, shares, refunds, keyShares }: CommitBatch): void => {
+      for (const { payer, expiresAt, refunded } of payments)
+        if ('lease' in payer) payQueued.run(payer.reference, refunded)
+        else pay.run(payer.keyId, payer.operation, payer.name, payer.owner, expiresAt, refunded)
+      for (const { name, day, node, calls, kobo } of [...shares, ...refunds])
+        spend.run(name, day, node, calls, kobo)
+      for (const { month, keyId, name, node, calls, kobo } of keyShares)
+        spendOfKey.run(month, keyId, name, node, calls, kobo)
+    },
+  }
+}
+
+const WITHDRAW = 'DELETE FROM attempts WHERE subject = $1 AND id = $2'
+const CONFIRM = 'UPDATE attempts SET id = NULL WHERE subject = $1 AND id = $2'
+const REMOVE_UNPAID = `DELETE FROM idempotency WHERE ${MINE} AND paid_calls <= $5`
+const RELEASE = `UPDATE idempotency SET lease_until = 0, paid_calls = paid_calls - $5,
+  last_failure = COALESCE($6, last_failure) WHERE ${MINE}`
+const KEEP = `INSERT INTO reused_results (subject, sealed, expires_at) VALUES ($1, $2, $3)
+  ON CONFLICT (subject) DO UPDATE SET sealed = excluded.sealed, expires_at = excluded.expires_at
+  WHERE length(reused_results.sealed) > 0 OR reused_results.expires_at <= $4`
+
+/** What the end of a verification writes. Returns the positions of the responses whose claim was lost. */
+function createSqliteEnds({ prepare }: SyncDatabase): (batch: CommitBatch) => number[] {
+  const withdraw = prepare(WITHDRAW)
+  const confirm = prepare(CONFIRM)
+  const removeUnpaid = prepare(REMOVE_UNPAID)
+  const release = prepare(RELEASE)
+  const complete = prepare(COMPLETE)
+  const keep = prepare(KEEP)
+  return ({ at, settled, releases, completions, kept }) => {
+    for (const { subject, id, isFailed } of settled) (isFailed ? confirm : withdraw).run(fromHex(subject), id)
+    for (const { claim, refunded, failure } of releases) {
+      const mine = [claim.keyId, claim.operation, claim.name, claim.owner] as const
+      if (removeUnpaid.run(...mine, refunded) === 0) release.run(...mine, refunded, failure)
+    }
+    for (const { subject, sealed, expiresAt } of kept) keep.run(subject, sealed, expiresAt, at)
+    return completions.flatMap(({ position, claim, sealed, expiresAt, subject = null }) => {
+      const { keyId, operation, name, owner } = claim
+      return complete.run(keyId, operation, name, owner, sealed, expiresAt, subject) > 0 ? [] : [position]
+    })
+  }
 }

@@ -75,6 +75,7 @@ export async function createContext(
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
     sources: sourceChain.sources,
     sourceChain,
+    leases: sourceChain.leases,
     askNext: config.notFound === 'next',
     reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
     latencies,
@@ -156,6 +157,7 @@ async function openSources(config: Config, { store, registry, audit, log }: Sour
   const chainDeps = {
     registry: toRegistrySource(registry),
     table: store.sources,
+    spend: store.spend,
     orders: store.sourceOrders,
     node: audit.owner,
     log,

@@ -37,7 +37,7 @@ type TelemetryDeps = {
   readonly log: Log
   readonly node: string
   readonly workerNumber: number
-  readonly sourceChain: Pick<SourceChain, 'guards' | 'listSpend' | 'prices'>
+  readonly sourceChain: Pick<SourceChain, 'guards' | 'connections' | 'listSpend' | 'prices'>
   readonly audit: AuditState
   readonly webhooks: WebhookCounts
   readonly queue: { readonly signals: Pick<QueueSignals, 'ended'> }
@@ -119,7 +119,7 @@ function createMetrics(config: Config, deps: TelemetryDeps): Metrics {
   const collect = async (): Promise<ProcessFigures> => {
     const metrics = [
       ...(await collectProcess()),
-      ...toSourceMetrics(sourceChain.guards),
+      ...toSourceMetrics(sourceChain),
       ...toAuditMetrics(audit),
       ...toWebhookMetrics(webhooks),
       ...toRequestLogMetrics(deps.requests),

@@ -1,7 +1,7 @@
 import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
 import { orWhenAborted, ranMs } from '../telemetry/running-clock.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
-import { type CallGuard, isPaid, type PaidCalls, type Permit, type SkipReason } from './guard/call-guard.ts'
+import { type CallGuard, isPaid, type Pay, type Permit, type SkipReason } from './guard/call-guard.ts'
 import { toCleanReference } from './record.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 
@@ -49,28 +49,21 @@ export async function queryInOrder<T>(
 
 const TOO_LATE = 'too_late'
 
-/** Waits for the permit until the deadline. A permit that arrives later is released. */
+/** Waits for the permit until the deadline. A permit that arrives later is released. A source without a guard needs none. */
 async function admitInTime<T>(
   { guard }: SourceQuery<T>,
-  { signal, paidCalls, keyId, person, beforePaying = (work) => work() }: Search<T>,
+  { signal, begin, pay, person }: Search<T>,
 ): Promise<Permit | SkipReason | typeof TOO_LATE | undefined> {
   if (signal?.aborted) return TOO_LATE
-  if (!guard) return undefined
-  let admitting: Promise<Permit | SkipReason> | undefined
-  const admit = () => {
-    admitting = guard.admit({ paidCalls, keyId, person })
-    return admitting
+  if (!guard) {
+    await begin()
+    return undefined
   }
+  const admitting = guard.admit({ pay, person })
+  const permit = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
+  if (!signal?.aborted) return permit
   const release = (late: Permit | SkipReason) => typeof late !== 'string' && late.release()
-  const releaseLate = () => void admitting?.then(release, () => {})
-  try {
-    const permit = await orWhenAborted(beforePaying(admit), signal, (): typeof TOO_LATE => TOO_LATE)
-    if (!signal?.aborted) return permit
-  } catch (error) {
-    releaseLate()
-    throw error
-  }
-  releaseLate()
+  void admitting.then(release, () => {})
   return TOO_LATE
 }
 
@@ -189,12 +182,10 @@ export type Search<T> = {
   readonly markWatchlisted?: ((record: T) => T) | undefined
   /** Counts the calls that may have been billed. */
   readonly paid?: { calls: number }
-  /** Absent without an Idempotency-Key, outside the queue. */
-  readonly paidCalls?: PaidCalls | undefined
-  /** Limits the wait for what is written before a paid call. */
-  readonly beforePaying?: (<R>(work: () => Promise<R>) => Promise<R>) | undefined
-  /** The API key that pays. */
-  readonly keyId?: string
+  /** Writes that the sources are about to be asked, unless that is written already. Throws `NotBegun` if they must not be. */
+  readonly begin: () => Promise<void>
+  /** The same, with the price of a call. */
+  readonly pay: Pay
   /** The number that is asked about: the guards tell people apart by it. */
   readonly person?: string
   /** Numbers that must not be written to the audit log, even when a vendor's reference contains them. */
@@ -340,6 +331,17 @@ async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   }
 }
 
+/** The sources must not be asked for this request. It says nothing about identical requests. */
+export class NotBegun extends Error {
+  readonly reason: unknown
+
+  constructor(reason: unknown) {
+    super('the request was refused before a source was asked', { cause: reason })
+    this.name = 'NotBegun'
+    this.reason = reason
+  }
+}
+
 /** Identical requests of one key share the calls to the sources, so that a double click is not paid for twice. */
 export type SingleFlight = {
   readonly share: <T>(
@@ -357,9 +359,8 @@ export function createSingleFlight(): SingleFlight {
     share: async <T>(question: readonly string[], queries: readonly SourceQuery<T>[], search: Search<T>) => {
       const name = question.join('|')
       for (let known = flights.get(name); known; known = flights.get(name)) {
-        const answer = await known.answer.catch(() => undefined)
-        // The first request could not pay for a call. This one may have paid calls left.
-        if (!answer && known.sourceAttempts.some(({ result }) => result === 'paid_calls')) continue
+        await search.begin()
+        if (await isOnlyRefused(known)) continue
         return finish<T>(known, search)
       }
       const flight = start(queries, search)
@@ -370,6 +371,13 @@ export function createSingleFlight(): SingleFlight {
     },
   }
 }
+
+/** Whether the first request was refused, or could not pay for a call. This one may be asked, and may have paid calls left. */
+const isOnlyRefused = ({ answer, sourceAttempts }: Flight): Promise<boolean> =>
+  answer.then(
+    () => false,
+    (error) => error instanceof NotBegun || sourceAttempts.some(({ result }) => result === 'paid_calls'),
+  )
 
 async function finish<T>(flight: Flight, search: Search<T>): Promise<Answer<T>> {
   try {

@@ -5,13 +5,15 @@ import type { Log } from '../telemetry/log.ts'
 import { type Metric, toCounter, toGauge, toSample } from '../telemetry/metric.ts'
 import {
   type CallGuard,
+  type Connections,
   createCallGuard,
+  createConnections,
   createCooldown,
   type GuardEvent,
   type GuardFigures,
   SOURCE_WARNINGS,
 } from './guard/call-guard.ts'
-import { createSharedState, type Prices } from './guard/shared-state.ts'
+import { createSharedState } from './guard/shared-state.ts'
 import { openVendor } from './open-vendor.ts'
 import { createSandboxSource } from './sandbox/index.ts'
 import type { SourceName, SourceSettings } from './settings.ts'
@@ -19,6 +21,8 @@ import type { Source } from './source.ts'
 import type { SourceOrderTable } from './source-order.ts'
 import { toCallOrder } from './source-order.ts'
 import type { SourceTable, Spent } from './source-table.ts'
+import { createSpendLeases, type Prices, type SpendLeases } from './spend-leases.ts'
+import type { SpendTable } from './spend-table.ts'
 
 /** The sources in the order of asking. A test key never reaches a live source, nor a live key the sandbox. */
 export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly GuardedSource[] } }
@@ -30,6 +34,10 @@ export type GuardedSource = { readonly source: Source; readonly guard?: CallGuar
 export type SourceChain = {
   readonly sources: Sources
   readonly guards: readonly CallGuard[]
+  /** Pays for the calls. */
+  readonly leases: SpendLeases
+  /** The connections to each vendor. */
+  readonly connections: ReadonlyMap<string, Connections>
   /** When the kill switches were last read, on the monotonic clock. */
   readonly learntAt: () => number
   readonly listSpend: () => Promise<Spent[]>
@@ -44,7 +52,9 @@ type ChainDeps = {
   /** The operator's own records. */
   readonly registry: Source
   readonly table: SourceTable
+  readonly spend: SpendTable
   readonly orders: Pick<SourceOrderTable, 'list'>
+  /** The process, as in the table of nodes. */
   readonly node: string
   /** Gets an event when the breaker of a source changes or a source needs the operator. */
   readonly log: Pick<Log, 'event'>
@@ -55,8 +65,14 @@ type ChainDeps = {
 export async function openSourceChain(config: SourceSettings, deps: ChainDeps): Promise<SourceChain> {
   const opened = await openAll(config, deps)
   const prices = toPrices(config)
-  const sharedState = createSharedState({ ...deps, prices })
+  const leases = createSpendLeases(deps.spend, prices, deps.node)
+  const sharedState = createSharedState({ ...deps, leases })
   const guards: CallGuard[] = []
+  const connections = new Map(
+    [...opened].flatMap(([name, { isExternal }]) =>
+      isExternal ? [[name, createConnections(toConnections(config, name))] as const] : [],
+    ),
+  )
   const cooldowns = new Map([...opened.keys()].map((name) => [name, createCooldown()]))
   const toChain = (kind: Kind, order: readonly SourceName[]): GuardedSource[] =>
     order.map((name) => {
@@ -67,6 +83,7 @@ export async function openSourceChain(config: SourceSettings, deps: ChainDeps): 
         deps.log.event('warn', event, { source: name, operation, ...rest })
       const guard = createCallGuard(name, operation, sharedState, {
         cooldown: cooldowns.get(name) ?? createCooldown(),
+        connections: connections.get(name) ?? createConnections(1),
         onEvent,
         onCall: ({ result, ms, isPaid }) => {
           const kobo = isPaid ? (prices[name]?.price ?? 0) : 0
@@ -88,6 +105,8 @@ export async function openSourceChain(config: SourceSettings, deps: ChainDeps): 
   return {
     sources,
     guards,
+    leases,
+    connections,
     warnings: listWarnings(config, opened),
     learntAt: sharedState.learntAt,
     listSpend: sharedState.listSpend,
@@ -95,6 +114,7 @@ export async function openSourceChain(config: SourceSettings, deps: ChainDeps): 
     deleteExpired: sharedState.deleteExpired,
     close: async () => {
       await sharedState.close()
+      await leases.close().catch(() => {})
       for (const source of opened.values()) await source.close?.()
     },
   }
@@ -136,6 +156,9 @@ async function openAll(config: SourceSettings, deps: ChainDeps): Promise<Readonl
   return opened
 }
 
+const toConnections = ({ vendors }: SourceSettings, name: SourceName): number =>
+  name === 'registry' ? 0 : (vendors[name] as { readonly connections: number }).connections
+
 /** The price of a call and the daily cap of each vendor. Bundle lists are free. */
 export const toPrices = ({ vendors }: Pick<SourceSettings, 'vendors'>) =>
   Object.fromEntries(
@@ -161,7 +184,10 @@ const NAMES =
 const STATES = ['closed', 'half_open', 'open', 'disabled'] as const
 
 /** State, calls, failures and times of each source, as this process sees it. */
-export function toSourceMetrics(guards: readonly CallGuard[]): Metric[] {
+export function toSourceMetrics({
+  guards,
+  connections,
+}: Pick<SourceChain, 'guards' | 'connections'>): Metric[] {
   if (guards.length === 0) return []
   const figures = guards.map(({ name: source, operation, read, failures }) => ({
     labels: { source, operation },
@@ -221,6 +247,23 @@ export function toSourceMetrics(guards: readonly CallGuard[]): Metric[] {
       ),
     ),
     toWarningsMetric(figures),
+    ...toConnectionMetrics(connections),
+  ]
+}
+
+function toConnectionMetrics(connections: SourceChain['connections']): Metric[] {
+  const read = [...connections].map(([source, each]) => ({ source, ...each.read() }))
+  return [
+    toGauge(
+      'tabbat_source_calls_in_flight',
+      'Calls to a vendor that are under way.',
+      read.map(({ source, inUse }) => toSample({ source }, inUse)),
+    ),
+    toGauge(
+      'tabbat_source_callers_waiting',
+      'Requests that wait because all connections to a vendor are in use (TABBAT_<VENDOR>_CONNECTIONS).',
+      read.map(({ source, waiting }) => toSample({ source }, waiting)),
+    ),
   ]
 }
 

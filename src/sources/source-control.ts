@@ -1,11 +1,12 @@
-import { randomInt } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
+import { type AuditLog, withAuthor } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import type { CatalogueFiles } from '../contract/bundles.ts'
 import { toLagosDay } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import { withDeadline } from '../telemetry/running-clock.ts'
-import { type GuardFigures, isPaid, type SharedState, type Spending } from './guard/call-guard.ts'
-import { createSharedState, type Prices, STATE_LIFE_MS } from './guard/shared-state.ts'
+import { type GuardFigures, isPaid } from './guard/call-guard.ts'
+import { STATE_LIFE_MS } from './guard/shared-state.ts'
 import { openVendor } from './open-vendor.ts'
 import type { SourceSettings } from './settings.ts'
 import { type Answer, type Call, type Source, SourceError, type SourceFailure } from './source.ts'
@@ -14,15 +15,13 @@ import type { SourceOrderTable } from './source-order.ts'
 import { type OrderKind, toCallOrder } from './source-order.ts'
 import { SOURCE_PROBLEMS } from './source-problem.ts'
 import type { PublishedState, SourceTable, Spent } from './source-table.ts'
+import type { Money, Prices, SpendLeases } from './spend-leases.ts'
 import type { VendorName } from './vendors.ts'
 
 type SourceDeps = {
   readonly config: SourceSettings
   readonly store: { readonly sources: SourceTable }
-  readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
-  /** The node that makes the call. */
-  readonly node: string
-}
+} & CheckDeps
 
 /** The state of every source, as the running servers reported it. */
 export async function readSourceReports(
@@ -69,23 +68,21 @@ export function requireVendor({ vendors }: Pick<SourceSettings, 'vendors'>, name
 
 /** The check obeys the kill switch and the spend cap, and is audited, like any other call. */
 export async function checkVendor(
-  { config, store, audit, node }: SourceDeps,
+  { config, store, ...deps }: SourceDeps,
   name: VendorName,
   lists: CatalogueFiles,
 ): Promise<CheckResult> {
   requireVendor(config, name)
   if ((await store.sources.listDisabled()).includes(name))
     throw new UserError(`${name} is disabled. Enable it first: tabbat sources enable ${name}`)
-  const sharedState = createSharedState({ table: store.sources, prices: toPrices(config), node })
   const source = await openVendor(name, {
     vendors: config.vendors,
     allowPrivate: config.sourcesPrivate === 'on',
   })
   try {
-    return await checkSource(source, lists, { audit, spend: sharedState.spend })
+    return await checkSource(source, lists, deps)
   } finally {
     await source.close?.()
-    await sharedState.close()
   }
 }
 
@@ -179,8 +176,10 @@ type CheckResult = {
 }
 
 export type CheckDeps = {
-  readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
-  readonly spend: SharedState['spend']
+  readonly audit: Pick<AuditLog, 'recordWith'>
+  readonly leases: Pick<SpendLeases, 'take' | 'lose' | 'refundLate'>
+  /** The account that asks for it. */
+  readonly author: string
 }
 
 const PHONE = '8000000000'
@@ -208,17 +207,37 @@ export async function checkSource(
       ms: 0,
       explanation: 'This source has no operation to check.',
     }
-  const spending = probe.isBilled ? await deps.spend(source.name) : NO_SPENDING
-  if (typeof spending === 'string')
-    throw new UserError(`The next call of ${source.name} would exceed its daily cap, so it was not made.`)
-  await deps.audit.record([{ phase: 'source_checked', detail: source.name }])
-  return runProbe(source.name, probe, spending)
+  const entries = withAuthor([{ phase: 'source_checked', detail: source.name }], deps.author)
+  // Lists are free.
+  const money = probe.isBilled ? await pay(deps, source.name, entries) : undefined
+  if (!money) await deps.audit.recordWith({}, entries)
+  const refund = async () => {
+    if (money) await deps.leases.refundLate({ ...money, id: randomUUID() })
+  }
+  return runProbe(source.name, probe, refund)
 }
 
-/** Lists are free. */
-const NO_SPENDING: Spending = { refund: async () => {} }
+/** The price and the audit row, in one commit. */
+async function pay(
+  { audit, leases }: CheckDeps,
+  name: string,
+  entries: readonly AuditEntry[],
+): Promise<Money> {
+  for (;;) {
+    const money = await leases.take(name)
+    if (money === 'spend_cap')
+      throw new UserError(`The next call of ${name} would exceed its daily cap, so it was not made.`)
+    const refusal = await audit.recordWith({ spending: [{ ...money, calls: 1 }] }, entries)
+    if (!refusal) return money
+    leases.lose(money)
+  }
+}
 
-async function runProbe(source: string, { asked, run }: Probe, spending: Spending): Promise<CheckResult> {
+async function runProbe(
+  source: string,
+  { asked, run }: Probe,
+  refund: () => Promise<void>,
+): Promise<CheckResult> {
   const startedAt = performance.now()
   const finish = (rest: Pick<CheckResult, 'ok' | 'result' | 'explanation'>): CheckResult => ({
     source,
@@ -231,7 +250,7 @@ async function runProbe(source: string, { asked, run }: Probe, spending: Spendin
     return finish({ ok: true, ...answer })
   } catch (error) {
     if (!(error instanceof SourceError)) throw error
-    if (!isPaid(error)) await spending.refund()
+    if (!isPaid(error)) await refund()
     const explanation = error.problem ? SOURCE_PROBLEMS[error.problem] : 'The vendor could not answer.'
     return finish({ ok: false, result: error.reason, explanation })
   }

@@ -1,6 +1,6 @@
-import { baseUrl, InvalidSetting, naira, oneOf, setting } from '../settings/setting.ts'
+import { baseUrl, InvalidSetting, naira, oneOf, setting, wholeNumber } from '../settings/setting.ts'
 
-/** The settings of every vendor: URL, price of a call, daily spend cap. */
+/** The settings of every vendor: URL, price of a call, daily spend cap, connections. */
 export const vendorSettings = (vendor: string, url: string) => ({
   url: setting(
     `TABBAT_${vendor}_URL`,
@@ -19,6 +19,12 @@ export const vendorSettings = (vendor: string, url: string) => ({
     undefined,
     naira,
     'Maximum spend in naira per day (Lagos time). Above it, the next source is called. Unset: no cap.',
+  ),
+  connections: setting(
+    `TABBAT_${vendor}_CONNECTIONS`,
+    '512',
+    wholeNumber(1, 10_000),
+    'Calls under way at the same time, at most, of each process. A request that waits for longer than a second goes to the next source, or gets 503.',
   ),
 })
 

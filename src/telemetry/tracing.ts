@@ -25,7 +25,7 @@ export type RequestTrace = {
   readonly end: (result: { mode: string; outcome: string; status: number }) => void
 }
 
-export type Step = 'guard' | 'idempotency' | 'guess_limit' | 'look_up' | 'commit_intent' | 'commit'
+export type Step = 'guard' | 'idempotency' | 'look_up' | 'commit_intent' | 'commit_payment' | 'commit'
 
 export type StepSpan = { readonly end: (isFailed?: boolean) => void }
 

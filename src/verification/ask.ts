@@ -1,10 +1,13 @@
 import { isVirtualNin } from '../contract/person.ts'
 import { AppError } from '../errors.ts'
-import { type SourceAttempt, sourceFailedError } from '../sources/failover.ts'
+import type { KeptResult } from '../ledger/commit.ts'
+import { NotBegun, type SourceAttempt, sourceFailedError } from '../sources/failover.ts'
+import type { Pay } from '../sources/guard/call-guard.ts'
 import type { RecordRows } from '../sources/lookup.ts'
 import { type Answer, type LocalSource, type Source, SourceError } from '../sources/source.ts'
 import type { Sources } from '../sources/source-chain.ts'
 import { ranMs, withDeadline } from '../telemetry/running-clock.ts'
+import type { Commits } from './commits.ts'
 import type { IdType } from './id-type.ts'
 import { type Decision, isPhoneOf, match, toFailed } from './match.ts'
 import type { Reuse } from './reuse.ts'
@@ -69,29 +72,32 @@ function addLocalAttempt<T>(
 }
 
 /** A failure is an outcome like any other: it is recorded before the caller is told. */
-export async function askAndMatch<T>(verification: Verification<T>): Promise<Decision<T>> {
+export async function askAndMatch<T>(verification: Verification<T>, commits: Commits): Promise<Decision<T>> {
   const { deps, idType, request, budget } = verification
   try {
     // Again: the sources may have changed while a verification was in the queue.
     requireSource(deps.sources, idType, request)
     const reusable = deps.reuse ? await findReusable(deps.reuse, verification) : undefined
-    return match(idType, request, reusable ?? (await askExternal(verification)))
+    return match(idType, request, reusable ?? (await askExternal(verification, commits)))
   } catch (error) {
+    if (error instanceof NotBegun) throw error
     return toFailed(error, budget)
   }
 }
 
 /** Asks the sources in order. Identical requests of one key share the calls (single flight). */
-function askExternal<T>({
-  deps: { singleFlight, askNext },
-  idType,
-  request,
-  reference,
-  budget,
-  paid,
-  sources,
-  sourceAttempts,
-}: Verification<T>): Promise<Answer<T>> {
+function askExternal<T>(
+  {
+    deps: { singleFlight, askNext },
+    idType,
+    request,
+    reference,
+    paid,
+    sources,
+    sourceAttempts,
+  }: Verification<T>,
+  commits: Commits,
+): Promise<Answer<T>> {
   const { caller, number, phone, place } = request
   const msLeft = toMsLeft(request)
   const ask = () =>
@@ -113,9 +119,8 @@ function askExternal<T>({
         continueOnNotFound: askNext || isVirtualNin(number),
         matches: (record) => isPhoneOf(phone, idType.phonesIn(record)),
         markWatchlisted: idType.markWatchlisted,
-        paidCalls: budget?.paidCalls,
-        beforePaying: place?.beforePaying,
-        keyId: caller.keyId,
+        begin: () => (place ? place.beforePaying(commits.begin) : commits.begin()),
+        pay: toPay(commits, place),
         paid,
         person: number,
         secrets: [number.replace(/\D/g, ''), phone],
@@ -123,6 +128,20 @@ function askExternal<T>({
       })
     })
   return place ? place.whileWaiting(ask) : ask()
+}
+
+/** Waits no longer than the request may wait for the store. Money that is paid later is given back. */
+function toPay({ pay }: Commits, place: VerificationRequest['place']): Pay {
+  if (!place) return pay
+  return async (name) => {
+    const paying = pay(name)
+    try {
+      return await place.beforePaying(() => paying)
+    } catch (error) {
+      void paying.then((paid) => typeof paid !== 'string' && paid.refund()).catch(() => {})
+      throw error
+    }
+  }
 }
 
 function toMsLeft({ startedAt }: VerificationRequest): number {
@@ -148,17 +167,16 @@ async function findReusable<T>(
   return { found: true, record: reused.record }
 }
 
-/** Keeps a verified record of an external source. Records of the registry are here already. */
-export async function keepForReuse<T>(
+/** A verified record of an external source, to be kept for reuse. Records of the registry are here already. */
+export function toKept<T>(
   { deps: { reuse }, idType, request, sources, sourceAttempts }: Verification<T>,
   decision: Decision<T>,
-): Promise<void> {
-  if (!reuse || !('record' in decision)) return
+): KeptResult | undefined {
+  if (!reuse || !('record' in decision)) return undefined
   const name = sourceAttempts.findLast(({ result }) => result === 'found')?.name
   const from = sources.find(({ source }) => source.name === name)
-  if (!name || !from?.source.isExternal || isVirtualNin(request.number)) return
-  // If this fails, the next request asks the source again.
-  await reuse.keep(idType.kind, request.number, { record: decision.record, source: name }).catch(() => {})
+  if (!name || !from?.source.isExternal || isVirtualNin(request.number)) return undefined
+  return reuse.toKept(idType.kind, request.number, { record: decision.record, source: name })
 }
 
 const toAttempt = (

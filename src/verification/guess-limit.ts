@@ -7,35 +7,47 @@ import { type Kind, toBlindIndex } from '../crypto/mac.ts'
 import type { DatabaseSettings } from '../database/settings.ts'
 import { AppError } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
+import type { CheckedGuess, SettledGuess } from '../ledger/commit.ts'
 import { type GuessRefusal, toGuessLimits } from '../ledger/guess-rule.ts'
 import type { GuessTable } from '../ledger/guess-table.ts'
 
 /** Limits how often phones are guessed for one number, and how many numbers a key asks about. Unknown numbers count alike. */
 export type GuessLimit = {
+  /** A guess under way in this process. `subject` is the keyed hash of the number, in hex. Nothing is counted yet. */
+  readonly open: (caller: Caller, subject: string, guessed: string) => OpenGuess
   /**
-   * Throws when there were too many failed guesses for this number, or the key has asked about too many people today. The
-   * guess counts as failed from now on, so that of many guesses at once no more pass than one by one. `subject` is the keyed
-   * hash of the number, in hex.
+   * As it is counted in the commit before a source outside this process is asked: as failed from then on, so that of many guesses at
+   * once no more pass than one by one.
    */
-  readonly reserve: (caller: Caller, subject: string, guessed: string) => Promise<Reservation>
-  /** Throws as `reserve` does, and counts nothing. */
+  readonly toReserved: (caller: Caller, guess: OpenGuess) => CheckedGuess
+  /** Ends a guess. Returns what must be written, in the commit of the outcome or by `settle`: a guess is withdrawn unless it failed. */
+  readonly leave: (guess: OpenGuess, isFailed: boolean) => SettledGuess | undefined
+  /** In a commit of its own. What cannot be written now is written before the next guess is counted. */
+  readonly settle: (settled: SettledGuess) => Promise<void>
+  /** It is not known whether the guess was counted: it is withdrawn before the next one is. */
+  readonly withdrawLater: (guess: OpenGuess) => void
+  /** Writes what could not be written before. */
+  readonly catchUp: () => Promise<void> | undefined
+  /** Throws when there were too many failed guesses for this number, or the key has asked about too many people today. */
   readonly check: (caller: Caller, subject: string) => Promise<void>
   /** At the start: withdraws the guesses that were under way when this node died. */
   readonly recover: () => Promise<void>
   /** Deletes what is too old to count. */
   readonly deleteExpired: () => Promise<number>
-  /** At the end: waits for pending writes. */
+  /** At the end: writes what could not be written before, if that is possible now. */
   readonly finish: () => Promise<void>
 }
 
-/** A guess under way. It is withdrawn unless it failed. */
-export type Reservation = { readonly settle: (failed: boolean) => Promise<void> }
-
-type OpenGuess = {
-  readonly id: string
-  readonly reserved: Promise<void>
+/** One guess, shared by the identical requests that run at the same time: a double click counts once. */
+export type OpenGuess = {
+  readonly name: string
+  readonly subject: string
   holders: number
-  failed: boolean
+  /** Whether the store counts it as failed. */
+  counted: boolean
+  isFailed: boolean
+  /** By which it is settled. Undefined until it is reserved. */
+  id: string | undefined
 }
 
 /** Guesses that this worker counted before it crashed are withdrawn. */
@@ -56,61 +68,44 @@ export function createGuessLimit(
   node = 'here',
   now: () => number = steadyNow,
 ): GuessLimit {
-  // The same guess at the same time is one guess: a double click must not count twice.
   const open = new Map<string, OpenGuess>()
   const retries = createRetries()
-  const withdrawals = createWithdrawals()
-
-  const count = async (caller: Caller, subject: Uint8Array, id: string) => {
-    await retries.run()
-    const at = now()
-    const { lineage: keyId, subjectsPerDay: maxPeople } = caller
-    const admitted = await table
-      .admit({ ...toGuessLimits(at), id, subject, keyId, maxPeople })
-      .catch((error) => {
-        // The guess may have been counted all the same.
-        retries.add(() => table.withdraw(subject, id))
-        throw error
-      })
-    if (admitted !== 'admitted') throw limitError(admitted, at)
-  }
-
-  const reserve: GuessLimit['reserve'] = async (caller, subjectHex, guessed) => {
-    const subject = Buffer.from(subjectHex, 'hex')
-    const name = `${caller.lineage}|${subjectHex}|${guessed}`
-    const id = `${node}/${randomUUID()}`
-    const guess = open.get(name) ?? {
-      id,
-      // Counted after the withdrawals for the same number: a correct guess never counts against the next one.
-      reserved:
-        withdrawals.of(subjectHex)?.then(() => count(caller, subject, id)) ?? count(caller, subject, id),
-      holders: 0,
-      failed: false,
-    }
-    open.set(name, guess)
-    guess.holders += 1
-    const leave = () => {
-      guess.holders -= 1
-      if (guess.holders === 0 && open.get(name) === guess) open.delete(name)
-      return guess.holders === 0
-    }
-    await guess.reserved.catch((error) => {
-      leave()
-      throw error
-    })
-    return {
-      settle: async (failed) => {
-        guess.failed ||= failed
-        if (!leave()) return
-        if (guess.failed) return retries.write(() => table.confirm(subject, guess.id))
-        // A correct guess does not wait for its withdrawal.
-        const withdrawn = retries.write(() => table.withdraw(subject, guess.id)).catch(() => {})
-        withdrawals.add(subjectHex, withdrawn)
-      },
-    }
+  const process = randomUUID()
+  let reserved = 0
+  const write = ({ subject, id, isFailed }: SettledGuess) => {
+    const bytes = Buffer.from(subject, 'hex')
+    return isFailed ? table.confirm(bytes, id) : table.withdraw(bytes, id)
   }
   return {
-    reserve,
+    open: ({ lineage }, subject, guessed) => {
+      const name = `${lineage}|${subject}|${guessed}`
+      const known = open.get(name)
+      const guess = known ?? { name, subject, holders: 0, counted: false, isFailed: false, id: undefined }
+      guess.holders += 1
+      if (!known) open.set(name, guess)
+      return guess
+    },
+    toReserved: ({ lineage: keyId, subjectsPerDay: maxPeople }, guess) => {
+      reserved += 1
+      guess.id ??= `${node}/${process}/${reserved}`
+      const { subject, id } = guess
+      return { subject, keyId, isWrong: true, maxPeople, attempt: guess, id }
+    },
+    leave: (guess, isFailed) => {
+      const { name, subject } = guess
+      guess.isFailed ||= isFailed
+      guess.holders -= 1
+      if (guess.holders > 0) return undefined
+      if (open.get(name) === guess) open.delete(name)
+      return guess.counted && guess.id !== undefined
+        ? { subject, id: guess.id, isFailed: guess.isFailed }
+        : undefined
+    },
+    settle: (settled) => retries.write(() => write(settled)),
+    withdrawLater: ({ subject, id }) => {
+      if (id !== undefined) retries.add(() => write({ subject, id, isFailed: false }))
+    },
+    catchUp: retries.run,
     check: async ({ lineage: keyId, subjectsPerDay: maxPeople }, subjectHex) => {
       const at = now()
       const subject = Buffer.from(subjectHex, 'hex')
@@ -118,7 +113,9 @@ export function createGuessLimit(
       if (admitted !== 'admitted') throw limitError(admitted, at)
     },
     recover: () => table.withdrawAll(`${node}/`),
-    finish: withdrawals.finish,
+    finish: async () => {
+      await retries.run()?.catch(() => {})
+    },
     deleteExpired: () => {
       const { since, day } = toGuessLimits(now())
       return table.deleteExpired(since, day)
@@ -151,28 +148,12 @@ function createRetries() {
         throw error
       }
     },
-    run: (): Promise<void> => {
+    run: (): Promise<void> | undefined => {
+      if (failed.length === 0) return running
       running ??= retryAll().finally(() => {
         running = undefined
       })
       return running
-    },
-  }
-}
-
-/** Withdrawals that are being written, by subject. */
-function createWithdrawals() {
-  const writing = new Map<string, Promise<void>>()
-  return {
-    of: (subject: string): Promise<void> | undefined => writing.get(subject),
-    add: (subject: string, work: Promise<void>): void => {
-      const all = Promise.all([writing.get(subject), work]).then(() => {
-        if (writing.get(subject) === all) writing.delete(subject)
-      })
-      writing.set(subject, all)
-    },
-    finish: async (): Promise<void> => {
-      await Promise.all(writing.values())
     },
   }
 }

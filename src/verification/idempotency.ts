@@ -5,9 +5,9 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { toTextMac } from '../crypto/mac.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
-import type { Completion } from '../ledger/idempotency-table.ts'
+import type { Completion, NewClaim, Release } from '../ledger/idempotency-table.ts'
 import { type ClaimId, type IdempotencyTable, STORED_MS } from '../ledger/idempotency-table.ts'
-import type { PaidCalls } from '../sources/guard/call-guard.ts'
+import type { Payer } from '../ledger/paid-calls.ts'
 import type { SourceSettings } from '../sources/settings.ts'
 
 /**
@@ -31,23 +31,44 @@ export type StoredResponse = {
 }
 
 /** The right to give the first response under an Idempotency-Key. */
-export type IdempotencyClaim = {
+export type IdempotencyClaim = CallBudget & {
   readonly id: ClaimId
-  readonly paidCalls: PaidCalls
-  /** How the last paid call under the same key failed, if it did. */
-  readonly lastFailure: ErrorCode | undefined
+  readonly fingerprint: Buffer
+  readonly subject: Buffer | null
+  /** Whether the store knows it. */
+  isHeld: boolean
 }
 
-/** The paid calls that a verification may still make. */
-export type CallBudget = Pick<IdempotencyClaim, 'paidCalls' | 'lastFailure'>
+/**
+ * The paid calls of one Idempotency-Key, or of one verification in the queue, over all nodes. The store counts a call before
+ * it is made, so a crash loses none.
+ */
+export type CallBudget = {
+  readonly payer: Payer
+  readonly most: number
+  /** Calls made in this request and in earlier ones with the same key. */
+  used: number
+  /** How the last paid call under the same key failed, if it did. */
+  lastFailure: ErrorCode | undefined
+}
 
 export type Idempotency = {
   /** The stored response, or the right to give the first one. */
   readonly begin: (use: KeyUse) => Promise<Begun>
+  /** A claim that is not in the store yet. */
+  readonly open: (use: KeyUse, hashes: KeyHashes) => IdempotencyClaim
+  /** The claim as it is written to the store, with the paid calls that are about to be made. Refused if the key was used before. */
+  readonly toNewClaim: (claim: IdempotencyClaim, paidCalls: number) => NewClaim
+  /** The stored response under a key that was used before. Without one, the claim is held. */
+  readonly find: (claim: IdempotencyClaim) => Promise<StoredResponse | undefined>
   /** The response as it is written to the store, in one commit with its audit rows. */
   readonly complete: (claim: IdempotencyClaim, response: StoredResponse) => Completion
   /** Failures are not stored. A retry runs again, with the paid calls that are left. */
+  readonly toRelease: (claim: IdempotencyClaim, error: unknown, refunded: number) => Release
+  /** The same in a commit of its own. */
   readonly release: (claim: IdempotencyClaim, error: unknown) => Promise<void>
+  /** It is not known whether the claim was written: it is released before the key is used again. */
+  readonly releaseLater: (claim: IdempotencyClaim) => void
   readonly deleteExpired: () => Promise<number>
 }
 
@@ -70,58 +91,99 @@ export const openIdempotency = (
 
 export function createIdempotency({ table, keyring, owner, paidCalls }: IdempotencyOptions): Idempotency {
   const key = keyring.idempotency
-  /** Claims that could not be released because the store failed. They are released before the next claim of the same key. */
-  const unreleased = new Map<string, { readonly id: ClaimId; readonly failure: string | null }>()
-  const keepUnreleased = (id: ClaimId, failure: string | null) => {
-    unreleased.set(toText(id), { id, failure })
-    // Callers choose the names, so the map is bounded. A claim that is dropped from it ends with its lease.
-    const oldest = unreleased.keys().next().value
-    if (unreleased.size > MAX_UNRELEASED && oldest !== undefined) unreleased.delete(oldest)
+  const unreleased = createUnreleased(table)
+  const open = (
+    { keyId, operation, reference, subject, isVirtual }: KeyUse,
+    { name, fingerprint }: KeyHashes,
+  ): IdempotencyClaim => {
+    // Each claim has an owner of its own, so that a request whose claim was taken over in this process is told apart.
+    const id = { keyId, operation, name, owner: `${owner}:${reference}` }
+    return {
+      id,
+      fingerprint,
+      subject: isVirtual === true ? null : Buffer.from(subject, 'hex'),
+      payer: id,
+      most: paidCalls,
+      used: 0,
+      lastFailure: undefined,
+      isHeld: false,
+    }
   }
-  const release = async (id: ClaimId, failure: string | null) => {
-    keepUnreleased(id, failure)
-    await table.release(id, failure)
-    unreleased.delete(toText(id))
+  const find = async (claim: IdempotencyClaim): Promise<StoredResponse | undefined> => {
+    const { id, fingerprint, subject } = claim
+    await unreleased.releaseEarlier(id)
+    const now = steadyNow()
+    const times = { now, leaseMs: LEASE_MS, expiresAt: now + STORED_MS }
+    const result = await table.claim({ ...id, fingerprint, subject, ...times }).catch((error) => {
+      // The claim may have been made all the same.
+      unreleased.keep(id, null)
+      throw error
+    })
+    if (result.state === 'running') throw inProgressError(toReference(result.owner))
+    if (result.state === 'reused') throw new AppError('idempotency_key_reused')
+    if (result.state === 'done') return openStoredResponse(keyring, id.name, result.sealed)
+    claim.isHeld = true
+    claim.used = result.paidCalls
+    claim.lastFailure = (result.lastFailure ?? undefined) as ErrorCode | undefined
+    return undefined
   }
   return {
     begin: async (use) => {
-      const { keyId, operation, reference, subject, isVirtual } = use
-      const { name, fingerprint } = hashKeyUse(key, use)
-      const now = steadyNow()
-      // Each claim has an owner of its own, so that a request whose claim was taken over in this process is told apart.
-      const id = { keyId, operation, name, owner: `${owner}:${reference}` }
-      const before = unreleased.get(toText(id))
-      if (before) await release(before.id, before.failure)
-      const about = { fingerprint, subject: isVirtual === true ? null : Buffer.from(subject, 'hex') }
-      const times = { now, leaseMs: LEASE_MS, expiresAt: now + STORED_MS }
-      const result = await table.claim({ ...id, ...about, ...times }).catch((error) => {
-        // The claim may have been made all the same.
-        keepUnreleased(id, null)
-        throw error
-      })
-      if (result.state === 'running') throw inProgressError(toReference(result.owner))
-      if (result.state === 'reused') throw new AppError('idempotency_key_reused')
-      if (result.state === 'done') return { stored: openStoredResponse(keyring, id.name, result.sealed) }
-      const lastFailure = (result.lastFailure ?? undefined) as ErrorCode | undefined
-      const budget = { payer: id, most: paidCalls, used: result.paidCalls, refunds: [] }
-      return { claim: { id, paidCalls: budget, lastFailure } }
+      const claim = open(use, hashKeyUse(key, use))
+      const stored = await find(claim)
+      return stored ? { stored } : { claim }
     },
+    open,
+    toNewClaim: ({ id, fingerprint, subject }, paidCalls) => ({
+      ...id,
+      fingerprint,
+      subject,
+      leaseMs: LEASE_MS,
+      expiresAt: steadyNow() + STORED_MS,
+      paidCalls,
+    }),
+    find,
     complete: ({ id }, response) => ({
       claim: id,
       sealed: sealStoredResponse(keyring, id.name, response),
       expiresAt: steadyNow() + STORED_MS,
     }),
-    release: async ({ id, paidCalls: { refunds } }, error) => {
-      // Refunds are written first, so that the next request sees the paid calls that are left.
-      await Promise.all(refunds)
-      await release(id, isSourceFailure(error) ? error.code : null)
-    },
+    toRelease: ({ id }, error, refunded) => ({ claim: id, refunded, failure: toFailure(error) }),
+    release: ({ id }, error) => unreleased.release(id, toFailure(error)),
+    releaseLater: ({ id }) => unreleased.keep(id, null),
     deleteExpired: () => {
       unreleased.clear()
       return table.deleteExpired(steadyNow())
     },
   }
 }
+
+/** Claims that could not be released because the store failed. They are released before the next claim of the same key. */
+function createUnreleased(table: Pick<IdempotencyTable, 'release'>) {
+  const unreleased = new Map<string, { readonly id: ClaimId; readonly failure: string | null }>()
+  const keep = (id: ClaimId, failure: string | null): void => {
+    unreleased.set(toText(id), { id, failure })
+    // Callers choose the names, so the map is bounded. A claim that is dropped from it ends with its lease.
+    const oldest = unreleased.keys().next().value
+    if (unreleased.size > MAX_UNRELEASED && oldest !== undefined) unreleased.delete(oldest)
+  }
+  const release = async (id: ClaimId, failure: string | null): Promise<void> => {
+    keep(id, failure)
+    await table.release(id, failure)
+    unreleased.delete(toText(id))
+  }
+  return {
+    keep,
+    release,
+    releaseEarlier: async (id: ClaimId): Promise<void> => {
+      const before = unreleased.get(toText(id))
+      if (before) await release(before.id, before.failure)
+    },
+    clear: () => unreleased.clear(),
+  }
+}
+
+const toFailure = (error: unknown) => (isSourceFailure(error) ? error.code : null)
 
 /** `reference` is that of the request in progress, if it is known. */
 export const inProgressError = (reference: string | undefined): AppError =>
@@ -152,7 +214,7 @@ export function openStoredResponse(keyring: Keyring, name: Uint8Array, sealed: U
  * caller gets the failure of the last paid call.
  */
 export function finalError(error: unknown, budget: CallBudget | undefined): unknown {
-  if (!budget || budget.paidCalls.used < budget.paidCalls.most || !isSourceFailure(error)) return error
+  if (!budget || budget.used < budget.most || !isSourceFailure(error)) return error
   const code = error.cause === undefined ? (budget.lastFailure ?? error.code) : error.code
   return new AppError(code, { cause: error.cause, paidCallsUsedUp: true })
 }
@@ -181,13 +243,16 @@ export type KeyUse = {
   readonly isVirtual?: boolean
 }
 
+/** Keyed hashes of the header and of the inputs. */
+type KeyHashes = { readonly name: Buffer; readonly fingerprint: Buffer }
+
 const WELL_FORMED = /^[\x21-\x7e]{1,255}$/
 
 /** The header and the inputs are stored as keyed hashes only. */
 export function hashKeyUse(
   key: KeyObject,
   { operation, header, request }: Pick<KeyUse, 'operation' | 'header' | 'request'>,
-) {
+): KeyHashes {
   if (!WELL_FORMED.test(header))
     throw new AppError('validation_failed', {
       errors: { 'Idempotency-Key': ['Idempotency-Key must be 1 to 255 visible ASCII characters'] },

@@ -2,7 +2,6 @@ import type { AuditLog } from '../audit/audit-log.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { AppError } from '../errors.ts'
-import type { Caller } from '../keys/caller.ts'
 import type { CheckedAnswer } from '../ledger/commit.ts'
 import { STORED_MS } from '../ledger/idempotency-table.ts'
 import type { AnswerQuestion, LookupTable, StoredAnswer } from '../sources/lookup.ts'
@@ -19,7 +18,6 @@ import {
 export type LocalDeps = {
   readonly lookups: LookupTable
   readonly idempotency: LocalIdempotency
-  readonly guesses: OpenGuesses
 }
 
 /** What verifications by sources inside the process use. */
@@ -30,7 +28,6 @@ export const openLocal = (
 ): LocalDeps => ({
   lookups,
   idempotency: createLocalIdempotency(keyring, audit.owner),
-  guesses: createOpenGuesses(),
 })
 
 /** An Idempotency-Key whose request runs in this process. */
@@ -60,6 +57,8 @@ type LocalIdempotency = {
     response: StoredResponse,
     record: string | undefined,
   ) => CheckedAnswer
+  /** A response was stored under this key in another way. */
+  readonly remember: (running: RunningKey) => void
   readonly end: (running: RunningKey) => void
 }
 
@@ -107,6 +106,7 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
         record,
       }
     },
+    remember: ({ name }) => recent.add(name),
     end: ({ text }) => void running.delete(text),
   }
 }
@@ -125,31 +125,5 @@ function createRecentNames() {
       slots[name.readUInt16LE(0)] = name.readUInt32LE(2)
     },
     has: (name: Buffer) => slots[name.readUInt16LE(0)] === name.readUInt32LE(2),
-  }
-}
-
-/** One guess, shared by the identical requests that run at the same time: a double click counts once. */
-export type OpenGuess = { readonly name: string; holders: number; counted: boolean }
-
-type OpenGuesses = {
-  /** `subject` is the keyed hash of the number, in hex. */
-  readonly join: (caller: Caller, subject: string, guessed: string) => OpenGuess
-  readonly leave: (guess: OpenGuess) => void
-}
-
-function createOpenGuesses(): OpenGuesses {
-  const open = new Map<string, OpenGuess>()
-  return {
-    join: ({ lineage }, subject, guessed) => {
-      const name = `${lineage}|${subject}|${guessed}`
-      const guess = open.get(name) ?? { name, holders: 0, counted: false }
-      guess.holders += 1
-      open.set(name, guess)
-      return guess
-    },
-    leave: (guess) => {
-      guess.holders -= 1
-      if (guess.holders === 0) open.delete(guess.name)
-    },
   }
 }

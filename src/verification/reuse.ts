@@ -3,13 +3,14 @@ import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { type Kind, toBlindIndex } from '../crypto/mac.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
+import type { KeptResult } from '../ledger/commit.ts'
 import type { ReuseTable } from './reuse-table.ts'
 
 /** Verified results of vendors, kept for a short time where the operator allows it (TABBAT_REUSE). */
 export type Reuse = {
   readonly find: <T>(kind: Kind, number: string) => Promise<Reused<T> | undefined>
-  /** For verified results only, not for every record that was found. */
-  readonly keep: <T>(kind: Kind, number: string, result: Reused<T>) => Promise<void>
+  /** As it is written with the outcome. For verified results only, not for every record that was found. */
+  readonly toKept: <T>(kind: Kind, number: string, result: Reused<T>) => KeptResult
 }
 
 type Reused<T> = { readonly record: T; readonly source: string }
@@ -32,10 +33,10 @@ export function createReuse(
       if (!sealed) open(decoy.subject, decoy.sealed)
       return sealed && open<T>(subject, sealed)
     },
-    keep: (kind, number, result) => {
+    toKept: (kind, number, result) => {
       const subject = toSubject(kind, number)
       const sealed = seal(key, Buffer.from(JSON.stringify(result)), bound(subject))
-      return table.keep(subject, sealed, now() + lifeMs, now())
+      return { subject, sealed, expiresAt: now() + lifeMs }
     },
   }
 }

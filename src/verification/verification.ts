@@ -9,6 +9,7 @@ import type { Caller } from '../keys/caller.ts'
 import { mask, toNewlyHidden, toReleasedFields } from '../keys/field-policy.ts'
 import type { SingleFlight, SourceAttempt } from '../sources/failover.ts'
 import type { GuardedSource, Sources } from '../sources/source-chain.ts'
+import type { SpendLeases } from '../sources/spend-leases.ts'
 import type { GuessLimit } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
 import type { CallBudget, Idempotency, StoredResponse } from './idempotency.ts'
@@ -24,7 +25,7 @@ export type Verification<T> = {
   readonly deps: VerificationDeps
   readonly idType: IdType<T>
   readonly request: VerificationRequest
-  /** Absent without an Idempotency-Key, outside the queue. */
+  /** Paid calls. Absent without an Idempotency-Key, outside the queue. */
   readonly budget: CallBudget | undefined
   /** Calls made so far that may have been billed. */
   readonly paid: { calls: number }
@@ -46,6 +47,7 @@ export type VerificationDeps = {
   readonly reuse: Reuse | undefined
   readonly guessLimit: GuessLimit
   readonly audit: AuditLog
+  readonly leases: SpendLeases
   readonly idempotency: Idempotency
   readonly singleFlight: SingleFlight
   readonly local: LocalDeps
@@ -118,7 +120,10 @@ export const toAttempt = <T>(
   outcome: string,
 ): AuditEntry => ({ ...auditFields, phase: 'attempt', outcome, sources: JSON.stringify(sourceAttempts) })
 
-export const toIntent = <T>({ auditFields, startedAt }: Verification<T>): AuditEntry => ({
+export const toIntent = ({
+  auditFields,
+  startedAt,
+}: Pick<Verification<unknown>, 'auditFields' | 'startedAt'>): AuditEntry => ({
   ...auditFields,
   phase: 'intent',
   time: startedAt,

@@ -2,23 +2,25 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { toBlindIndexText } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
-import type { CommitCheck } from '../ledger/commit.ts'
+import type { CommitParts } from '../ledger/commit.ts'
+import type { GuessRefusal } from '../ledger/guess-rule.ts'
+import { NotBegun } from '../sources/failover.ts'
 import { type Found, NO_RECORD } from '../sources/lookup.ts'
 import { PENDING_NUMBERS, SLOW_NUMBER } from '../sources/sandbox/index.ts'
 import type { GuardedSource } from '../sources/source-chain.ts'
 import { endAfter } from '../telemetry/tracing.ts'
-import { askAndMatch, askLocal, DEADLINE_MS, keepForReuse, type LocalOnly, requireSource } from './ask.ts'
-import { limitError, type Reservation } from './guess-limit.ts'
+import { askAndMatch, askLocal, DEADLINE_MS, type LocalOnly, requireSource, toKept } from './ask.ts'
+import { AlreadyAnswered, Commits } from './commits.ts'
+import { limitError, type OpenGuess } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
 import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
 import { type Decision, isFailedGuess } from './match.ts'
-import type { OpenGuess, RunningKey } from './open-local.ts'
+import type { RunningKey } from './open-local.ts'
 import { PREFERENCE_APPLIED, type Preference, readPreference } from './queue/pending-response.ts'
 import { queueInstead, verifyLater } from './queue/verify-later.ts'
 import { replay, toKeyUse, type VerificationResponse } from './replay.ts'
 import {
   createVerification,
-  toIntent,
   toOtherSubject,
   toOutcome,
   toStoredResponse,
@@ -94,93 +96,84 @@ async function verifyExternal<T extends object>(
   deps.audit.requireHealthy()
   if (request.place?.mayWait() === false) throw new AppError('overloaded')
   const subject = toBlindIndexText(deps.subjectKey, idType.kind, request.number)
-  const held: Held = { claim: undefined, reservation: undefined }
+  const { idempotencyKey: header, caller } = request
+  // Idempotency: the first response under a key is replayed.
+  const use = header === undefined ? undefined : toKeyUse(idType, request, header, subject)
+  const key = use && deps.local.idempotency.begin(use)
+  const claim = use && key && deps.idempotency.open(use, key)
+  // Guess limit: not in the sandbox, where people are synthetic.
+  const guess = caller.mode === 'live' ? deps.guessLimit.open(caller, subject, toGuess(request)) : undefined
+  const verification = createVerification(deps, idType, request, subject, claim)
+  const commits = new Commits(verification, { claim, guess })
   try {
-    // Idempotency: the first response under a key is replayed.
-    if (request.idempotencyKey !== undefined) {
-      const use = toKeyUse(idType, request, request.idempotencyKey, subject)
-      const begun = await endAfter(request.trace?.startStep('idempotency'), deps.idempotency.begin(use))
-      if ('stored' in begun) return await replay(deps, idType, request, subject, begun.stored)
-      held.claim = begun.claim
-    }
+    if (key && deps.local.idempotency.isLikelyStored(key)) await commits.recall()
 
-    // Guess limit: not in the sandbox, where people are synthetic.
-    if (request.caller.mode === 'live')
-      held.reservation = await endAfter(
-        request.trace?.startStep('guess_limit'),
-        deps.guessLimit.reserve(request.caller, subject, toGuess(request)),
-      )
-
-    // Ask and match: the intent is durable before a source outside this process is asked.
-    const verification = createVerification(deps, idType, request, subject, held.claim)
-    await endAfter(request.trace?.startStep('commit_intent'), deps.audit.record([toIntent(verification)]))
-    const decision = await askAndMatch(verification)
+    // Ask and match: key, guess, intent and price are durable before a source outside this process is asked.
+    const decision = await askAndMatch(verification, commits)
 
     // Mask: a failure has no response to store.
     const response = toStoredResponse(verification, decision)
 
     // Or answer later, if the key allows that and no source could answer.
-    const pending = response ? undefined : await queueInstead(verification, held.claim, decision)
-    if (pending) {
-      held.claim = undefined
-      await settle(held, decision)
-      return pending
-    }
+    const pending = response ? undefined : await queueInstead(verification, commits, claim, decision)
+    if (pending) return pending
 
     // Record: the outcome is durable before the caller is told.
-    await recordOutcome(verification, held.claim, decision, response)
-    if (held.reservation) await settle(held, decision)
+    await recordOutcome(verification, commits, claim, decision, response)
+    if (key && response) deps.local.idempotency.remember(key)
 
     // Answer.
     if (!response) throw (decision as { error: unknown }).error
     return { ...response, replayed: false }
   } catch (error) {
-    throw await abandon(deps, held, error)
+    const stored = await abandon(deps, commits, error)
+    return await replay(deps, idType, request, subject, stored)
+  } finally {
+    if (key) deps.local.idempotency.end(key)
   }
 }
 
-/** What must be given back when a verification fails. */
-type Held = { claim: IdempotencyClaim | undefined; reservation: Reservation | undefined }
-
-/** One commit: the audit rows, and the response under its Idempotency-Key. */
+/** One commit: the audit row, the response under its Idempotency-Key, and the end of the guess. */
 async function recordOutcome<T>(
   verification: Verification<T>,
+  commits: Commits,
   claim: IdempotencyClaim | undefined,
   decision: Decision<T>,
   response: StoredResponse | undefined,
 ): Promise<void> {
-  const { deps, request } = verification
-  const entry = toOutcome(verification, decision, response, null)
+  const { deps } = verification
   const subject = toOtherSubject(verification, decision)
-  const stored = claim && response && { ...deps.idempotency.complete(claim, response), subject }
-  await endAfter(request.trace?.startStep('commit'), deps.audit.record([entry], stored))
+  const completion = claim && response && { ...deps.idempotency.complete(claim, response), subject }
+  const { error } = decision as { error?: unknown }
+  await commits.end({
+    entry: toOutcome(verification, decision, response, null),
+    isFailedGuess: isFailedGuess(decision),
+    toParts: (refunded) => ({
+      completion,
+      release: claim && !response ? deps.idempotency.toRelease(claim, error, refunded) : undefined,
+      kept: toKept(verification, decision),
+    }),
+  })
   // The person may have been erased while the source was asked: only now the number is known.
-  if (stored && subject) await deps.store.erasure.eraseLate(subject)
-  const keeping = keepForReuse(verification, decision)
-  await (request.place ? request.place.spare(keeping) : keeping)
+  if (completion && subject) await deps.store.erasure.eraseLate(subject)
 }
 
-/** A wrong guess counts; any other outcome takes the reservation back. */
-async function settle<T>(held: Held, decision: Decision<T>): Promise<void> {
-  const { reservation } = held
-  held.reservation = undefined
-  await reservation?.settle(isFailedGuess(decision))
-}
-
-/** Gives back what is held. Returns the error for the caller. */
+/** Gives back what is held. Resolves to the response that is stored under the Idempotency-Key, or throws the error for the caller. */
 async function abandon(
-  { audit, idempotency }: VerificationDeps,
-  { claim, reservation }: Held,
+  { audit }: VerificationDeps,
+  commits: Commits,
   thrown: unknown,
-): Promise<unknown> {
-  let error = thrown
+): Promise<StoredResponse> {
+  const error = thrown instanceof NotBegun ? thrown.reason : thrown
   try {
-    await reservation?.settle(false)
+    await commits.abandon(error)
   } catch (storeFailure) {
-    error = storeFailure
+    throw audit.reportFailure(storeFailure)
+      ? new AppError('audit_unavailable', { cause: storeFailure })
+      : storeFailure
   }
-  if (claim) await idempotency.release(claim, error).catch(() => {})
-  return audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
+  if (error instanceof AlreadyAnswered) return error.stored
+  throw audit.reportFailure(error) ? new AppError('audit_unavailable', { cause: error }) : error
 }
 
 function answerLater<T extends object>(
@@ -232,8 +225,7 @@ function verifyLocal<T extends object>(
       ? undefined
       : deps.local.idempotency.begin(toKeyUse(idType, request, header, subject))
   // The guess limit does not apply in the sandbox, where people are synthetic.
-  const guess =
-    caller.mode === 'live' ? deps.local.guesses.join(caller, subject, toGuess(request)) : undefined
+  const guess = caller.mode === 'live' ? deps.guessLimit.open(caller, subject, toGuess(request)) : undefined
   const running: Running<T> = {
     deps,
     idType,
@@ -274,9 +266,11 @@ type Running<T> = {
   hasLooked: boolean
 }
 
-function leave<T>({ deps: { local }, key, guess }: Running<T>): void {
+function leave<T>({ deps: { local, guessLimit }, key, guess }: Running<T>): void {
   if (key) local.idempotency.end(key)
-  if (guess) local.guesses.leave(guess)
+  // Something to settle is left only if an identical guess of another kind of key was reserved.
+  const settled = guess && guessLimit.leave(guess, false)
+  if (settled) void guessLimit.settle(settled).catch(() => {})
 }
 
 /** Look: the record, and the stored response under an Idempotency-Key. */
@@ -313,10 +307,10 @@ function record<T extends object>(
   const entry = toOutcome(verification, decision, response, verification.startedAt)
   const check = toCheck(running, found, decision, response)
   const span = running.request.trace?.startStep('commit')
-  return endAfter(span, running.deps.audit.recordIf(check, [entry])).then((refusal) => {
+  return endAfter(span, running.deps.audit.recordWith(check, [entry])).then((refusal) => {
     // What was read has changed before the commit.
     if (refusal === 'changed') return look(running)
-    if (refusal) throw limitError(refusal)
+    if (refusal) throw limitError(refusal as GuessRefusal)
     if (!response) throw (decision as { error: unknown }).error
     return { ...response, replayed: false }
   })
@@ -342,14 +336,16 @@ function toCheck<T>(
   { record: { row, subject: record } }: Found,
   decision: Decision<T>,
   response: StoredResponse | undefined,
-): CommitCheck {
+): CommitParts {
   // Only a verified response contains the record.
   const held = row && 'record' in decision ? Buffer.from(record).toString('hex') : undefined
+  const isWrong = isFailedGuess(decision)
+  if (guess) guess.isFailed ||= isWrong
   return {
     guess: guess && {
       subject,
       keyId: caller.lineage,
-      isWrong: isFailedGuess(decision),
+      isWrong,
       maxPeople: caller.subjectsPerDay,
       attempt: guess,
     },

@@ -15,7 +15,7 @@ describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
   }
   const append = async (store: Store, chain: string) => {
     const head = (await store.audit.head(chain)) ?? EMPTY_HEAD
-    await store.audit.append(store.audit.packRows(linkEntries(chain, head, [{ phase: 'outcome' }])), [])
+    await store.audit.append({ rows: store.audit.packRows(linkEntries(chain, head, [{ phase: 'outcome' }])) })
   }
   const listPartitions = async (url: string) =>
     (
@@ -68,7 +68,7 @@ describe.skipIf(!hasPostgres())('partitions of the audit log', () => {
     await store.audit.prepareMonths(Date.UTC(2030, 0))
     const entries = [{ phase: 'outcome' }, { phase: 'intent' }]
     const writes = entries.map((entry) =>
-      store.audit.append(store.audit.packRows(linkEntries('y2030m01-node-1', EMPTY_HEAD, [entry])), []),
+      store.audit.append({ rows: store.audit.packRows(linkEntries('y2030m01-node-1', EMPTY_HEAD, [entry])) }),
     )
     const results = await Promise.allSettled(writes)
     expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])

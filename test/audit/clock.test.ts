@@ -35,7 +35,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   const appendRow = async () => {
     const head = (await store.audit.head(CHAIN)) ?? EMPTY_HEAD
     const rows = linkEntries(CHAIN, head, [{ phase: 'key_created' }])
-    await store.audit.append(store.audit.packRows(rows), [])
+    await store.audit.append({ rows: store.audit.packRows(rows) })
     return rows[0]
   }
   const setClock = (at: number) => vi.useFakeTimers({ toFake: ['Date'], now: at })

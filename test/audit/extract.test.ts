@@ -33,7 +33,7 @@ type Wanted = { format?: ExtractFormat; view?: 'verifications' | 'rows'; filter?
 async function addRow(from: SampleLog, entry: AuditEntry): Promise<void> {
   const { audit } = from.store
   const head = (await audit.head(CHAINS[2])) ?? EMPTY_HEAD
-  await audit.append(audit.packRows(linkEntries(CHAINS[2], head, [entry])), [])
+  await audit.append({ rows: audit.packRows(linkEntries(CHAINS[2], head, [entry])) })
 }
 
 const extract = (wanted: Wanted = {}, from = log, sign = true): Promise<string> => {

@@ -165,11 +165,11 @@ it.skipIf(!hasPostgres())(
     file.add(rows.filter(({ sequence }) => sequence <= 3 || sequence >= 8))
     await file.flush()
     const lost = { acknowledged: 10, references: [8, 9, 10].map(toReference) }
-    await store.audit.append(store.audit.packRows(rows.slice(0, 6)), [])
+    await store.audit.append({ rows: store.audit.packRows(rows.slice(0, 6)) })
     expect(await findLoss(store.audit, dataDir, 'node-1')).toMatchObject({ ...lost, kept: 6 })
     // Another process has extended the chain since, with rows of its own.
     const others = linkEntries('node-1', rows[5] ?? EMPTY_HEAD, [7, 8, 9].map(toEntry))
-    await store.audit.append(store.audit.packRows(others), [])
+    await store.audit.append({ rows: store.audit.packRows(others) })
     expect(await findLoss(store.audit, dataDir, 'node-1')).toMatchObject({ ...lost, kept: 7 })
   },
 )

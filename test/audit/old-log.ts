@@ -70,7 +70,7 @@ async function claim(store: Store, chain: string): Promise<void> {
 
 export async function append(store: Store, chain: string, entries: readonly AuditEntry[]): Promise<void> {
   const head = (await store.audit.head(chain)) ?? EMPTY_HEAD
-  await store.audit.append(store.audit.packRows(linkEntries(chain, head, [...entries])), [])
+  await store.audit.append({ rows: store.audit.packRows(linkEntries(chain, head, [...entries])) })
 }
 
 export async function checkpoint(store: Store, folder: string, by: Signer = signer): Promise<void> {

@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL',
       await store.audit.prepareMonths(startOf(month))
       const chain = `${month}-node-1`
       await store.audit.claim(chain, null, 'owner', endOf(month))
-      await store.audit.append(store.audit.packRows(linkEntries(chain, EMPTY_HEAD, ROWS)), [])
+      await store.audit.append({ rows: store.audit.packRows(linkEntries(chain, EMPTY_HEAD, ROWS)) })
     }
     return { store, client }
   }
@@ -153,7 +153,7 @@ describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL',
     const head = (await store.audit.head(CHAIN)) ?? EMPTY_HEAD
     const locked = await store.database.transaction(async (tx) => {
       const audit = defineAuditTable().create(tx)
-      await audit.append(audit.packRows(linkEntries(CHAIN, head, ROWS)), [])
+      await audit.append({ rows: audit.packRows(linkEntries(CHAIN, head, ROWS)) })
       const rows = await tx
         .prepare(
           `SELECT DISTINCT relname AS name FROM pg_locks JOIN pg_class ON pg_class.oid = relation

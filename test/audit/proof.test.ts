@@ -44,7 +44,7 @@ describe('a row that no checkpoint covers', () => {
     const reference = createReference()
     const head = (await log.store.audit.head(CHAINS[2])) ?? EMPTY_HEAD
     const rows = linkEntries(CHAINS[2], head, [{ phase, request_reference: reference }])
-    await log.store.audit.append(log.store.audit.packRows(rows), [])
+    await log.store.audit.append({ rows: log.store.audit.packRows(rows) })
     return reference
   }
 

@@ -30,7 +30,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
 
   const appendRow = async (chain: string) => {
     const head = (await store.audit.head(chain)) ?? EMPTY_HEAD
-    await store.audit.append(store.audit.packRows(linkEntries(chain, head, [{ phase: 'outcome' }])), [])
+    await store.audit.append({ rows: store.audit.packRows(linkEntries(chain, head, [{ phase: 'outcome' }])) })
   }
   const checkpoint = async () => {
     // Each checkpoint needs a different time.

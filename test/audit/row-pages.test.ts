@@ -34,7 +34,7 @@ const [CHAIN] = CHAINS
 async function append(consent_reference: string): Promise<void> {
   const head = (await log.store.audit.head(CHAIN)) as Head
   const rows = linkEntries(CHAIN, head, [{ phase: 'outcome', consent_reference }])
-  await log.store.audit.append(log.store.audit.packRows(rows), [])
+  await log.store.audit.append({ rows: log.store.audit.packRows(rows) })
 }
 
 it('accepts any text in a field', async () => {

@@ -43,7 +43,7 @@ it('both verifiers give the same verdict about any texts, and about any change o
     cell,
     async (fields, column, value) => {
       const rows = linkEntries(CHAIN, head, [{ phase: 'outcome', ...fields } as AuditEntry])
-      await log.store.audit.append(log.store.audit.packRows(rows), [])
+      await log.store.audit.append({ rows: log.store.audit.packRows(rows) })
       const last = `chain = '${CHAIN}' AND sequence = ${head.sequence + 1}`
       try {
         const sound = await both()

@@ -46,7 +46,7 @@ export async function createSampleLog(databaseUrl?: string): Promise<SampleLog> 
     for (const [index, chain] of CHAINS.entries()) {
       const entries = Array.from({ length: round[index] ?? 0 }, () => toEntries(references)).flat()
       const rows = linkEntries(chain, heads.get(chain) ?? EMPTY_HEAD, entries)
-      await store.audit.append(store.audit.packRows(rows), [])
+      await store.audit.append({ rows: store.audit.packRows(rows) })
       heads.set(chain, rows.at(-1) ?? heads.get(chain) ?? EMPTY_HEAD)
     }
     await makeCheckpoint(store.audit, signer, folder)

@@ -72,7 +72,7 @@ describe.each([SQLITE, ...(hasPostgres() ? [POSTGRES] : [])])('a scrub of $name'
     const subject = 'ab'.repeat(32)
     await store.audit.claim('node-1', null, 'test', Date.now())
     const entries = Array.from({ length: 300 }, () => ({ phase: 'outcome', subject }))
-    await store.audit.append(store.audit.packRows(linkEntries('node-1', EMPTY_HEAD, entries)), [])
+    await store.audit.append({ rows: store.audit.packRows(linkEntries('node-1', EMPTY_HEAD, entries)) })
     await indexSubjects(store.subjects, { blockRows: 100 })
     expect(await scrub(options)).toBeGreaterThan(3)
     await store.database.prepare(damage).run()

@@ -66,7 +66,7 @@ describeEngines(ENGINES, (engine) => {
       await store.audit.claim(chain, null, 'test', START)
       if (chain === 'empty-1') continue
       const rows = linkEntries(chain, EMPTY_HEAD, toEntries(160 - index * 45, index))
-      await store.audit.append(store.audit.packRows(rows), [])
+      await store.audit.append({ rows: store.audit.packRows(rows) })
       written.push(...rows)
       // The first rows of each chain are in blocks, the others are not.
       if (chain === 'node-2') await indexSubjects(store.subjects, { blockRows: 40 })

@@ -65,7 +65,7 @@ describeEngines(ENGINES, (engine) => {
       subject: pickSubject(),
     }))
     const rows = linkEntries(chain, heads.get(chain) ?? EMPTY_HEAD, entries)
-    await store.audit.append(store.audit.packRows(rows), [])
+    await store.audit.append({ rows: store.audit.packRows(rows) })
     written.push(...rows)
     heads.set(chain, rows.at(-1) as AuditRow)
   }

@@ -114,7 +114,7 @@ describeEngines(ENGINES, (engine) => {
         index % 5 === 0 ? [{ phase: 'key_created', time: entry.time }, entry] : [entry],
       )
       const rows = linkEntries(chain, EMPTY_HEAD, others)
-      await store.audit.append(store.audit.packRows(rows), [])
+      await store.audit.append({ rows: store.audit.packRows(rows) })
     }
     for (const index of [store.subjects, store.consents]) await indexSubjects(index, { blockRows: 40 })
   })

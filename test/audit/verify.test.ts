@@ -128,10 +128,9 @@ describe('copies of the database', () => {
   it('that are old are found only with the checkpoint file', async () => {
     const old = copy('old.db')
     const head = (await log.store.audit.head(CHAINS[0])) ?? EMPTY_HEAD
-    await log.store.audit.append(
-      log.store.audit.packRows(linkEntries(CHAINS[0], head, [{ phase: 'key_created' }])),
-      [],
-    )
+    await log.store.audit.append({
+      rows: log.store.audit.packRows(linkEntries(CHAINS[0], head, [{ phase: 'key_created' }])),
+    })
     expect(await verify()).toMatchObject({ sound: true, unsigned: 1 })
     await makeCheckpoint(log.store.audit, log.signer, log.folder)
     expect(await verify(log.file)).toMatchObject({ sound: true, unsigned: 0, checkpoints: 6 })

@@ -43,10 +43,13 @@ describeEngines(ENGINES, ({ createPlace }) => {
 
   const change = async (...changes: QueueChange[]) =>
     (
-      await store.audit.append(store.audit.packRows([]), [], [], undefined, {
-        now: steadyNow(),
-        changes: changes.map((each, index) => [index, each] as const),
-      })
+      await store.audit.append(
+        { rows: store.audit.packRows([]) },
+        {
+          now: steadyNow(),
+          changes: changes.map((each, index) => [index, each] as const),
+        },
+      )
     ).refused
   const accept = (
     batch: { id: string; owner: string },
@@ -85,10 +88,13 @@ describeEngines(ENGINES, ({ createPlace }) => {
   const finish = async (reference: string, outcome: string) => {
     const change = { kind: 'finish', reference, lease: 'lease', outcome, keepMs: 60_000 } as const
     const answer = { state: 'answered', answer: Buffer.from('answer'), stored: undefined } as const
-    await store.audit.append(store.audit.packRows([]), [], [], undefined, {
-      now: steadyNow(),
-      changes: [[0, { ...change, ...answer }]],
-    })
+    await store.audit.append(
+      { rows: store.audit.packRows([]) },
+      {
+        now: steadyNow(),
+        changes: [[0, { ...change, ...answer }]],
+      },
+    )
   }
 
   it('counts the rows of earlier batches of its key that wait before its own', async () => {

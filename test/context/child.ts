@@ -3,6 +3,7 @@ import { openStore } from '../../src/context/store.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import type { DatabaseOptions } from '../../src/database/open-database.ts'
 import { interrupt, openDatabase } from '../database/interrupt.ts'
+import { admitGuess } from '../ledger/commit-parts.ts'
 import { toGuess } from '../ledger/guess.ts'
 
 /** A task for another process, which prints one line when it is done. */
@@ -31,11 +32,11 @@ async function run(task: ChildTask): Promise<void> {
 }
 
 async function failOften(
-  { guesses }: Awaited<ReturnType<typeof openStore>>,
+  store: Awaited<ReturnType<typeof openStore>>,
   { subject, keyId, times }: Extract<ChildTask, { do: 'fail' }>,
 ): Promise<number> {
   const guess = { subject: Buffer.from(subject, 'hex'), keyId }
-  const answers = await Promise.all(Array.from({ length: times }, () => guesses.admit(toGuess(guess))))
+  const answers = await Promise.all(Array.from({ length: times }, () => admitGuess(store, toGuess(guess))))
   return answers.filter((answer) => answer === 'admitted').length
 }
 

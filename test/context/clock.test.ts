@@ -18,12 +18,11 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   afterAll(() => store.close())
 
   const appendRow = (chain: string, at: number) =>
-    store.audit.append(
-      store.audit.packRows(
+    store.audit.append({
+      rows: store.audit.packRows(
         linkEntries(chain, EMPTY_HEAD, [{ phase: 'outcome', time: new Date(at).toISOString() }]),
       ),
-      [],
-    )
+    })
 
   it('an audit chain is extended only by later rows', async () => {
     const first = await claimChain(store.audit, 'node', 'host:1:a')

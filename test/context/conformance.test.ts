@@ -7,6 +7,7 @@ import { withDefaults } from '../../src/keys/options.ts'
 import type { Guess } from '../../src/ledger/guess-table.ts'
 import type { SealedMedia, SealedRecord } from '../../src/registry/sealed-entry.ts'
 import { describeEngines, ENGINES, type Engine } from '../engines.ts'
+import { admitGuess } from '../ledger/commit-parts.ts'
 import { toGuess } from '../ledger/guess.ts'
 import { toErasureSubject } from '../people/erasure-subject.ts'
 
@@ -395,7 +396,7 @@ function describeRegistry(engine: Engine): void {
 
 function describeGuesses(store: () => Store): void {
   const admit = (values: Partial<Guess>) =>
-    store().guesses.admit(toGuess({ at: NOW, since: NOW - DAY_MS, ...values }))
+    admitGuess(store(), toGuess({ at: NOW, since: NOW - DAY_MS, ...values }))
   /** How many of these concurrent guesses were admitted. */
   const countAdmitted = async (guesses: readonly Partial<Guess>[]) =>
     (await Promise.all(guesses.map(admit))).filter((answer) => answer === 'admitted').length

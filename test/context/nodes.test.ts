@@ -5,6 +5,7 @@ import type { Database } from '../../src/database/database.ts'
 import { migrate, SCHEMA_VERSION } from '../../src/database/migrate.ts'
 import { interrupt, openDatabase } from '../database/interrupt.ts'
 import { describeEngines, ENGINES, POSTGRES, SQLITE } from '../engines.ts'
+import { admitGuess } from '../ledger/commit-parts.ts'
 import { toGuess } from '../ledger/guess.ts'
 import { startChild } from './start-child.ts'
 
@@ -34,7 +35,7 @@ describeEngines(ENGINES, (engine) => {
     it('count failed matches exactly', async () => {
       const subject = randomBytes(32)
       const fail = (keyId: string) => (_: unknown, index: number) =>
-        (stores[index % 2] as Store).guesses.admit(toGuess({ subject, keyId: keyId || String(index) }))
+        admitGuess(stores[index % 2] as Store, toGuess({ subject, keyId: keyId || String(index) }))
       const byKey = await Promise.all(Array.from({ length: 100 }, fail('one')))
       expect(byKey.filter((answer) => answer === 'admitted')).toHaveLength(5)
       const byAll = await Promise.all(Array.from({ length: 100 }, fail('')))
@@ -45,7 +46,7 @@ describeEngines(ENGINES, (engine) => {
       const subjects = Array.from({ length: 200 }, () => randomBytes(32))
       const answers = await Promise.all(
         subjects.map((subject, index) =>
-          (stores[index % 2] as Store).guesses.admit(toGuess({ keyId: 'k', subject, maxPeople: 50 })),
+          admitGuess(stores[index % 2] as Store, toGuess({ keyId: 'k', subject, maxPeople: 50 })),
         ),
       )
       expect(answers.filter((answer) => answer === 'admitted')).toHaveLength(50)
@@ -72,7 +73,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     expect(counted.reduce((sum, count) => sum + count)).toBe(10)
     const store = await open()
     const guess = toGuess({ subject: Buffer.from(subject, 'hex'), keyId: 'key 0' })
-    expect(await store.guesses.admit(guess)).toBe('too_many_attempts')
+    expect(await admitGuess(store, guess)).toBe('too_many_attempts')
     await store.close()
   })
 

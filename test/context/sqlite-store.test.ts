@@ -16,7 +16,6 @@ import { describe, expect, it } from 'vitest'
 import { openStore, type Store } from '../../src/context/store.ts'
 import { openWriter, WriteError } from '../../src/database/sqlite-writer.ts'
 import { newFolder } from '../engines.ts'
-import { toGuess } from '../ledger/guess.ts'
 import { startChild } from './start-child.ts'
 
 /** The uid of an unprivileged user. */
@@ -162,20 +161,13 @@ describe('the writer', () => {
     await writer.close()
     await store.close()
   }
-  const admit = (subject: number, most: number) => ({
-    table: 'guesses' as const,
-    method: 'admit',
-    args: [
-      toGuess({
-        keyId: 'k',
-        day: 1,
-        subject: Buffer.alloc(32, subject),
-        maxPeople: most,
-        maxByKey: 1e6,
-        maxByAll: 1e6,
-      }),
-    ],
+  /** Fails at a state without a time, after those before it were written. */
+  const publish = (node: string, ...times: readonly unknown[]) => ({
+    table: 'sources' as const,
+    method: 'publish',
+    args: [times.map((at, index) => ({ node, name: `source ${index}`, operation: 'o', state: '{}', at }))],
   })
+  const remove = (name: string) => ({ table: 'sources' as const, method: 'enable', args: [name] })
   /** Fails without a time. */
   const insert = (id: string, at: unknown = 1) => ({
     table: 'registry' as const,
@@ -186,25 +178,26 @@ describe('the writer', () => {
   it('answers in the order of the calls, even when some fail', () =>
     withWriter(async (writer) => {
       const calls = Array.from({ length: 2000 }, (_, index) =>
-        index % 3 === 0 ? insert('a', null) : admit(index % 256, index % 3 === 1 ? 1e6 : 0),
+        index % 3 === 0 ? insert('a', null) : index % 3 === 1 ? remove(`a ${index}`) : publish('a', index),
       )
       const results = await Promise.allSettled(calls.map(writer.call))
       for (const [index, result] of results.entries())
         if (index % 3 === 0)
           expect(result).toMatchObject({ status: 'rejected', reason: { name: 'WriteError', errcode: 1299 } })
-        else if (index % 3 === 1) expect(result).toEqual({ status: 'fulfilled', value: 'admitted' })
+        else if (index % 3 === 1) expect(result).toEqual({ status: 'fulfilled', value: false })
         else expect(result.status).toBe('fulfilled')
     }))
 
   it('rolls back only the call that failed', () =>
     withWriter(async (writer, store) => {
-      const first = admit(1, 10)
-      const failing = { ...admit(2, 10), args: [{ ...admit(2, 10).args[0], keyId: null }] }
-      const results = await Promise.allSettled([first, failing, admit(3, 10)].map(writer.call))
+      const calls = [publish('a', 1, 2), publish('b', 1, null), publish('c', 1)]
+      const results = await Promise.allSettled(calls.map(writer.call))
       expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-      const rows = await store.database.prepare('SELECT subject FROM key_subjects ORDER BY subject').all()
-      expect(rows.map(({ subject }) => (subject as Uint8Array)[0])).toEqual([1, 3])
-      expect(await store.database.prepare('SELECT subjects FROM key_days').all()).toEqual([{ subjects: 2 }])
+      expect((await store.sources.listStates(0)).map(({ node, name }) => `${node} ${name}`)).toEqual([
+        'a source 0',
+        'c source 0',
+        'a source 1',
+      ])
     }))
 
   it('does not repeat the written values in an error', () =>

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/context/store.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
 import { newFolder } from '../engines.ts'
+import { admitGuess } from '../ledger/commit-parts.ts'
 import { toGuess } from '../ledger/guess.ts'
 import { execute, GUARDED_ROLE, hasOwnPostgres, type Postgres, startOwnPostgres } from '../postgres.ts'
 
@@ -166,7 +167,7 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
     await execute(url, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`)
     const store = await open(url)
     const guess = { subject: Buffer.alloc(32), keyId: 'k' }
-    const answers = await Promise.all(Array.from({ length: 50 }, () => store.guesses.admit(toGuess(guess))))
+    const answers = await Promise.all(Array.from({ length: 50 }, () => admitGuess(store, toGuess(guess))))
     expect(answers.filter((answer) => answer === 'admitted')).toHaveLength(5)
     await store.close()
   })

@@ -23,7 +23,7 @@ const CALLER_EVERY_S = 18
 /** The scrapes of one server, with a clock of its own. */
 async function recordScrapes(): Promise<{ readonly scrapes: string[]; readonly refused: number }> {
   const clock = { s: 0 }
-  const sharedState = { isDisabled: () => false, spend: async () => ({ refund: async () => {} }) }
+  const sharedState = { isDisabled: () => false }
   const guard = createCallGuard('dojah', 'verify_nin', sharedState, { now: () => clock.s * 1000 })
   const requests = createRequestCounts()
   const scrapes: string[] = []
@@ -36,13 +36,18 @@ async function recordScrapes(): Promise<{ readonly scrapes: string[]; readonly r
       if (isDead && outcome !== 'verified') refused += 1
     }
     if (clock.s % SCRAPE_S === 0)
-      scrapes.push(printMetrics([...toSourceMetrics([guard]), ...toRequestMetrics(requests.dump())]))
+      scrapes.push(
+        printMetrics([
+          ...toSourceMetrics({ guards: [guard], connections: new Map() }),
+          ...toRequestMetrics(requests.dump()),
+        ]),
+      )
   }
   return { scrapes, refused }
 }
 
 async function verify(guard: CallGuard, isDead: boolean): Promise<string> {
-  const permit = await guard.admit()
+  const permit = await guard.admit({ pay: async () => ({ refund: () => {} }) })
   if (typeof permit === 'string') return 'source_unavailable'
   permit.settle(isDead ? new SourceError('dojah', 'timeout', { problem: 'too_slow' }) : 'found', 100)
   return isDead ? 'source_timeout' : 'verified'

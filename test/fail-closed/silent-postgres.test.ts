@@ -121,6 +121,8 @@ async function openHeldVendor() {
       TABBAT_DOJAH_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
       TABBAT_DOJAH_APP_ID: 'app',
       TABBAT_DOJAH_SECRET: 'secret',
+      TABBAT_DOJAH_PRICE: '50',
+      TABBAT_DOJAH_DAILY_CAP: '5000',
     },
     asked: () => asked,
     waiting: () => waiting.length,
@@ -176,7 +178,8 @@ describe.skipIf(!hasOwnPostgres())('when PostgreSQL is slow, and each of its ope
 
   it('an answer that was paid for is replayed if its commit ended after the caller got 503', async () => {
     await until(() => server.get('/health/ready?strict'), 200)
-    network.delay(160)
+    // The lease of the money takes half of what the request may wait: the rest ends before the time limit of the commit.
+    network.delay(170)
     const first = server.verifyNin(NIN, { 'idempotency-key': 'paid' })
     await expect.poll(vendor.waiting, { timeout: 9000 }).toBe(1)
     network.set('stall')

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { type CheckedGuess, type CommitCheck, findRefused, packChecks } from '../../src/ledger/commit.ts'
+import { type CheckedGuess, type CommitParts, findRefused, packParts } from '../../src/ledger/commit.ts'
 
 const FRESH = { byAll: 0, byKey: 0, isKnown: false, people: 0 }
-const toCheck = (guess: Partial<CheckedGuess> = {}): CommitCheck => ({
+const toCheck = (guess: Partial<CheckedGuess> = {}): CommitParts => ({
   guess: { subject: 'aa', keyId: 'k', isWrong: true, maxPeople: 100, attempt: { counted: false }, ...guess },
   answer: undefined,
 })
-const decide = (checks: readonly CommitCheck[], facts = checks.map(() => FRESH), answers: boolean[] = []) => {
-  const batch = packChecks(checks, 0)
-  return batch ? findRefused(batch, { guesses: facts, answers }) : []
+const decide = (checks: readonly CommitParts[], facts = checks.map(() => FRESH), answers: boolean[] = []) => {
+  const batch = packParts(checks, 0)
+  return batch ? findRefused(batch, { guesses: facts, answers, claims: [], payments: [], shares: [] }) : []
 }
 
 describe('the checks of a batch', () => {
@@ -40,7 +40,7 @@ describe('the checks of a batch', () => {
 
   it('leave out identical guesses that are counted, or counted by the first of them in the batch', () => {
     const attempt = { counted: false }
-    const batch = packChecks(
+    const batch = packParts(
       [toCheck({ attempt }), toCheck({ attempt }), toCheck({ attempt: { counted: true } })],
       0,
     )
@@ -48,6 +48,6 @@ describe('the checks of a batch', () => {
   })
 
   it('are none where there is nothing to check', () => {
-    expect(packChecks([undefined, { guess: undefined, answer: undefined }], 0)).toBeUndefined()
+    expect(packParts([undefined, { guess: undefined, answer: undefined }], 0)).toBeUndefined()
   })
 })

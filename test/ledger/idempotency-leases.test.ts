@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, MINUTE_MS } from '../../src/contract/time.ts'
+import { packParts } from '../../src/ledger/commit.ts'
 import { describeEngines, POSTGRES } from '../engines.ts'
 
 /** Several nodes on one PostgreSQL, with clocks of their own. */
@@ -28,9 +29,17 @@ describeEngines([POSTGRES], (engine) => {
       expiresAt: now + DAY_MS,
     })
   const complete = (name: Uint8Array, owner: string) =>
-    store.audit.append(store.audit.packRows([]), [
-      { claim: toId(name, owner), sealed: randomBytes(40), expiresAt: Date.now() + DAY_MS },
-    ])
+    store.audit.append({
+      rows: store.audit.packRows([]),
+      parts: packParts(
+        [
+          {
+            completion: { claim: toId(name, owner), sealed: randomBytes(40), expiresAt: Date.now() + DAY_MS },
+          },
+        ],
+        0,
+      ),
+    })
   const sendHeartbeat = (owner: string) =>
     store.nodes.sendHeartbeat(
       {

@@ -93,7 +93,7 @@ describe.skipIf(!hasPostgres())('verifications on PostgreSQL', () => {
       const record = () =>
         Promise.all(
           NINS.map((nin) =>
-            audit.recordIf({ guess: toGuess(nin), answer: undefined }, [{ phase: 'outcome' }]),
+            audit.recordWith({ guess: toGuess(nin), answer: undefined }, [{ phase: 'outcome' }]),
           ),
         )
       expect(await countLeast(record)).toBe(1)

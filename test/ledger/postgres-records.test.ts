@@ -3,9 +3,9 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { AUDIT_COLUMNS } from '../../src/ledger/audit-row.ts'
-import type { CheckBatch } from '../../src/ledger/commit.ts'
+import type { CommitBatch } from '../../src/ledger/commit.ts'
 import { packRecords } from '../../src/ledger/encoded-rows.ts'
-import { toCheckValues } from '../../src/ledger/postgres-append.ts'
+import { toCommitValues } from '../../src/ledger/postgres-append.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const toHash = () => randomBytes(32).toString('hex')
@@ -58,7 +58,16 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
     { position: 0, subject: toHash(), keyId: 'key_a', isWrong: true, maxPeople: 2 ** 40 + 7 },
     { position: 1, subject: toHash(), keyId: 'key "b", {é}', isWrong: false, maxPeople: 0 },
   ] as const
-  const toBatch = (batch: Partial<CheckBatch>): CheckBatch => ({
+  const toBatch = (batch: Partial<CommitBatch>): CommitBatch => ({
+    claims: [],
+    payments: [],
+    shares: [],
+    refunds: [],
+    keyShares: [],
+    completions: [],
+    releases: [],
+    settled: [],
+    kept: [],
     at: 3,
     since: 2,
     day: 1,
@@ -73,7 +82,7 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
   it('are the guesses of a batch, with the wrong ones before each, and a quota for each person once', async () => {
     const [first, second] = guesses
     const again = { ...first, position: 2, isWrong: false }
-    const values = toCheckValues(toBatch({ guesses: [first, second, again] }))
+    const values = toCommitValues(toBatch({ guesses: [first, second, again] }))
     expect(values.slice(0, 5)).toEqual([3, 2, 1, 5, 20])
     expect(values[6]).toBeNull()
     const toFound = ({ subject, keyId, isWrong, maxPeople }: (typeof guesses)[number], before: number) => ({
@@ -83,20 +92,21 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
       quota: String(maxPeople),
       before_all: before,
       before_key: before,
+      id: null,
     })
     const expected = [
       toFound(first, 0),
       toFound(second, 0),
       { ...toFound(first, 1), is_wrong: false, quota: null },
     ]
-    expect(await read('checked_guess', values[5])).toEqual(expected)
+    expect(await read('commit_guess', values[5])).toEqual(expected)
   })
 
   it('are guesses of keys of any length', async () => {
     for (let length = 40; length < 200; length++) {
       const keyId = 'k'.repeat(length)
-      const [value] = toCheckValues(toBatch({ guesses: [{ ...guesses[0], keyId }] })).slice(5)
-      const [found] = await read('checked_guess', value)
+      const [value] = toCommitValues(toBatch({ guesses: [{ ...guesses[0], keyId }] })).slice(5)
+      const [found] = await read('commit_guess', value)
       expect(found).toMatchObject({
         key_id: keyId,
         is_wrong: true,
@@ -120,7 +130,7 @@ describe.skipIf(!hasPostgres())('records that PostgreSQL reads in binary', () =>
       record: position === 1 ? toHash() : undefined,
       size: length,
     }))
-    const values = toCheckValues(toBatch({ answers, sealed: Buffer.concat(parts) }))
+    const values = toCommitValues(toBatch({ answers, sealed: Buffer.concat(parts) }))
     expect(values[5]).toBeNull()
     const expected = answers.map(({ name, fingerprint, subject, record, ...answer }, index) => ({
       key_id: answer.keyId,

@@ -90,10 +90,13 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   })
   const write = async (changes: readonly QueueChange[]) =>
     (
-      await store.audit.append(store.audit.packRows([]), [], [], undefined, {
-        now: Date.now(),
-        changes: changes.map((each, index) => [index, each] as const),
-      })
+      await store.audit.append(
+        { rows: store.audit.packRows([]) },
+        {
+          now: Date.now(),
+          changes: changes.map((each, index) => [index, each] as const),
+        },
+      )
     ).refused as readonly (readonly [number, QueueRefusal])[]
   const NO_LIMITS = { perKey: 1000, all: 1000 }
 

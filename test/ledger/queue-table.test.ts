@@ -6,6 +6,7 @@ import type { NewQueued, QueueChange, QueueClass } from '../../src/ledger/queue-
 import { TOMBSTONE_MS } from '../../src/ledger/queue-table.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 import { toErasureSubject } from '../people/erasure-subject.ts'
+import { commitParts } from './commit-parts.ts'
 
 const NIN: QueueClass = { lane: 'single', mode: 'live', operation: 'verify_nin' }
 const MANY = { perKey: 1000, all: 1000 }
@@ -45,10 +46,13 @@ describeEngines(ENGINES, (engine) => {
     )
   const change = async (...changes: QueueChange[]) =>
     (
-      await store.audit.append(store.audit.packRows([]), [], [], undefined, {
-        now: Date.now(),
-        changes: changes.map((each, index) => [index, each] as const),
-      })
+      await store.audit.append(
+        { rows: store.audit.packRows([]) },
+        {
+          now: Date.now(),
+          changes: changes.map((each, index) => [index, each] as const),
+        },
+      )
     ).refused
   const find = (reference: string, lineage = 'lineage1') => store.queue.find(reference, lineage, Date.now())
   const finish = (reference: string, lease = 'node:1', values = {}): QueueChange => ({
@@ -314,11 +318,10 @@ describeEngines(ENGINES, (engine) => {
   })
 
   describe('paid calls', () => {
-    const spend = (reference: string, lease = 'node:1', most = 2) =>
-      store.sources.spend({
-        ...{ name: 'acme', day: 1, kobo: 10, capKobo: null },
-        paidCall: { payer: { reference, lease }, most, expiresAt: 0 },
-      })
+    const spend = async (reference: string, lease = 'node:1', refunded = 0) => {
+      const payment = { payer: { reference, lease }, most: 2, expiresAt: 0, refunded }
+      return (await commitParts(store, [{ payment }]))[0]?.[1] ?? 'admitted'
+    }
 
     it('are counted before they are made, under the lease and within the budget', async () => {
       const { reference } = toQueued()
@@ -328,11 +331,13 @@ describeEngines(ENGINES, (engine) => {
       expect(await spend(reference, 'node:2')).toBe('paid_calls')
       expect(await spend(reference)).toBe('admitted')
       expect(await spend(reference)).toBe('paid_calls')
+      // One that was not billed makes room for another.
+      expect(await spend(reference, 'node:1', 1)).toBe('admitted')
       const payer = { reference, lease: 'node:1' }
-      await store.sources.refund({ id: randomUUID(), name: 'acme', day: 1, kobo: 10, payer })
+      await store.spend.refund({ id: randomUUID(), name: 'acme', day: 1, node: 'a', kobo: 10, payer })
       expect(await spend(reference)).toBe('admitted')
-      await change({ kind: 'retry', reference, lease: 'node:1', delayMs: 0, isAttempt: true })
-      expect(await claim()).toMatchObject([{ paidCalls: 2 }])
+      await change({ kind: 'retry', reference, lease: 'node:1', delayMs: 0, isAttempt: true, refunded: 1 })
+      expect(await claim()).toMatchObject([{ paidCalls: 1 }])
     })
   })
 

@@ -3,9 +3,10 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, MINUTE_MS } from '../../src/contract/time.ts'
-import { type CommitCheck, packChecks } from '../../src/ledger/commit.ts'
+import { type CommitParts, packParts } from '../../src/ledger/commit.ts'
 import { POSTGRES, SQLITE } from '../engines.ts'
 import { hasPostgres } from '../postgres.ts'
+import { admitGuess } from './commit-parts.ts'
 
 /**
  * Rules that both databases compute, each in its own way. Both are given the same random cases, and every answer is compared. Keys,
@@ -58,7 +59,8 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
       maxByAll: fc.integer({ min: 1, max: 5 }),
     })
     await check(fc.record({ limits, steps: steps(guess) }), async ({ limits, steps }, id) => {
-      await compare(steps, async ({ guesses }, step, index) => {
+      await compare(steps, async (store, step, index) => {
+        const { guesses } = store
         const at = NOW + step.laterMs
         const subject = toBytes(id, step.person)
         const asked = {
@@ -72,7 +74,7 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
         }
         const about = `${id}/${step.guess}`
         const actions = {
-          admit: () => guesses.admit({ ...asked, id: `${id}/${index}` }),
+          admit: () => admitGuess(store, { ...asked, id: `${id}/${index}` }),
           check: () => guesses.check(asked),
           withdraw: () => guesses.withdraw(subject, about),
           confirm: () => guesses.confirm(subject, about),
@@ -107,7 +109,7 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
         const checks = verifications.map((each, index) =>
           toCheck(id, at, maxPeople, each, verifications.slice(0, index)),
         )
-        const { refused } = await audit.append(audit.packRows([]), [], [], packChecks(checks, at))
+        const { refused } = await audit.append({ rows: audit.packRows([]), parts: packParts(checks, at) })
         return refused.toSorted(([one], [other]) => one - other)
       })
     })
@@ -184,7 +186,10 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
         if (step.does === 'release') return idempotency.release(claim, step.failure)
         if (step.does === 'complete')
           return (
-            await audit.append(audit.packRows([]), [{ claim, sealed: Buffer.from('answer'), expiresAt }])
+            await audit.append({
+              rows: audit.packRows([]),
+              parts: packParts([{ completion: { claim, sealed: Buffer.from('answer'), expiresAt } }], 0),
+            })
           ).late
         const fingerprint = toBytes(id, step.fingerprint)
         const { leaseMs } = step
@@ -243,7 +248,7 @@ function toCheck(
   maxPeople: number,
   asked: Asked,
   before: readonly Asked[],
-): CommitCheck {
+): CommitParts {
   const { key, name, isWrong } = asked
   const keyId = `${id}-${key}`
   const subject = toBytes(id, asked.person).toString('hex')

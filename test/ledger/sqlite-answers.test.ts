@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { SyncDatabase } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { openSqlite } from '../../src/database/sqlite.ts'
-import type { BatchAnswer, CheckBatch } from '../../src/ledger/commit.ts'
+import type { BatchAnswer, CommitBatch } from '../../src/ledger/commit.ts'
 import { idempotencyTable } from '../../src/ledger/idempotency-table.ts'
 import { createSqliteAnswers } from '../../src/ledger/sqlite-append.ts'
 
@@ -16,7 +16,16 @@ const toAnswer = (index: number, change: Partial<BatchAnswer> = {}): BatchAnswer
   ...{ subject: toHash(98), owner: 'node', expiresAt: NOW + 1000, record: undefined, size: 1 },
   ...change,
 })
-const toBatch = (answers: readonly BatchAnswer[], at = NOW): CheckBatch => ({
+const toBatch = (answers: readonly BatchAnswer[], at = NOW): CommitBatch => ({
+  claims: [],
+  payments: [],
+  shares: [],
+  refunds: [],
+  keyShares: [],
+  completions: [],
+  releases: [],
+  settled: [],
+  kept: [],
   ...{ at, since: 0, day: 1, maxByKey: 5, maxByAll: 20, guesses: [], answers },
   sealed: Uint8Array.from(answers.map(({ position }) => position)),
 })
@@ -35,7 +44,7 @@ describe('createSqliteAnswers', () => {
     await database.close()
     rmSync(folder, { recursive: true })
   })
-  const store = (batch: CheckBatch) =>
+  const store = (batch: CommitBatch) =>
     database.transaction(async () => {
       const stored = answers.add(batch)
       if (stored.every(Boolean)) answers.finish()

@@ -9,6 +9,7 @@ import { createApiServer } from '../../src/server/api-server.ts'
 import type { SingleFlight } from '../../src/sources/failover.ts'
 import { SourceError } from '../../src/sources/source.ts'
 import { createIdempotency } from '../../src/verification/idempotency.ts'
+import { openLocal } from '../../src/verification/open-local.ts'
 import { createReference } from '../../src/verification/verification-request.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, type StandIn, withStandIn } from '../battery/stand-in.ts'
@@ -270,6 +271,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
       const elsewhere = createApiServer({
         ...withStandIn(server.context, other),
         singleFlight: { share: shareNothing },
+        local: openLocal(server.context.store, server.context.keyring(), server.context.audit),
       })
       const winner = await verifyNin(nin, header, { to: elsewhere })
       expect([winner.statusCode, isReplay(winner)]).toEqual([200, false])

@@ -30,10 +30,10 @@ describe('a verification by a source inside the process', () => {
     )
     await store.registry.save({ records, media: [], at: Date.now() })
     liveKey = await test.createKey({ mode: 'live', scopes: ['kyc:nin'] })
-    const recordIf = audit.recordIf.bind(audit)
-    audit.recordIf = (...args) => {
+    const recordWith = audit.recordWith.bind(audit)
+    audit.recordWith = (...args) => {
       handovers.push(promisesAtEnd === undefined ? 'after an await' : promises - promisesAtEnd)
-      return recordIf(...args)
+      return recordWith(...args)
     }
     const { server } = test.app
     server.prependListener('request', (raw: IncomingMessage) =>

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
+import { packParts } from '../../src/ledger/commit.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 import { toErasureSubject } from './erasure-subject.ts'
 
@@ -26,7 +27,10 @@ describeEngines(ENGINES, (engine) => {
     const times = { now: Date.now(), leaseMs: 30_000, expiresAt: Date.now() + 60_000 }
     await store.idempotency.claim({ ...claim, fingerprint: randomBytes(32), subject: null, ...times })
     const completion = { claim, sealed: Buffer.from('sealed'), expiresAt: Date.now() + 60_000, subject }
-    expect((await store.audit.append(store.audit.packRows([]), [completion])).late).toEqual([])
+    expect(
+      (await store.audit.append({ rows: store.audit.packRows([]), parts: packParts([{ completion }], 0) }))
+        .late,
+    ).toEqual([])
     return name
   }
 

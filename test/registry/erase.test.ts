@@ -8,6 +8,7 @@ import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { erasePerson } from '../../src/people/erase-person.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { createReuse } from '../../src/verification/reuse.ts'
+import { commitParts } from '../ledger/commit-parts.ts'
 import {
   countReadable,
   ENGINES,
@@ -54,8 +55,10 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
 describe('a stored result of a vendor', () => {
   it('is erased with the record, or alone, and the audit log and the command report it', async () => {
     const settings = await newSettings('sqlite')
-    const keepResult = ({ store, keyring }: SealedStore, number: string) =>
-      createReuse(store.reuse, keyring, 60_000).keep('nin', number, { record: {}, source: 'dojah' })
+    const keepResult = ({ store, keyring }: SealedStore, number: string) => {
+      const reuse = createReuse(store.reuse, keyring, 60_000)
+      return commitParts(store, [{ kept: reuse.toKept('nin', number, { record: {}, source: 'dojah' }) }])
+    }
     const entries: AuditEntry[] = []
     await withSealed(settings, async (sealed) => {
       await sealed.store.registry.save(toBatch(sealed.keyring, 0, 1))

@@ -14,6 +14,7 @@ import { createKey } from '../../src/keys/manage.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
 import { createGuessLimit } from '../../src/verification/guess-limit.ts'
+import { commitParts } from '../ledger/commit-parts.ts'
 import type { Settings } from '../process/tabbat.ts'
 import { ENGINES, newSettings, toConfig, withSealed } from './sealed-registry.ts'
 import { search, toSpellings } from './spellings.ts'
@@ -62,12 +63,8 @@ async function storeCanaries({ store, keyring }: SealedStore): Promise<string> {
   const caller = { lineage: key.row.lineage, subjectsPerDay: 10 } as Caller
   for (const kind of KINDS)
     for (const number of [NIN, BVN, GUESSED]) {
-      const guess = await guessLimit.reserve(
-        caller,
-        toBlindIndexText(keyring.subject, kind, number),
-        '8031234567',
-      )
-      await guess.settle(true)
+      const guess = guessLimit.open(caller, toBlindIndexText(keyring.subject, kind, number), '8031234567')
+      await commitParts(store, [{ guess: guessLimit.toReserved(caller, guess) }])
     }
   return key.text
 }

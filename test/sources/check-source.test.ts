@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { AuditEntry } from '../../src/audit/row.ts'
+import type { CommitParts } from '../../src/ledger/commit.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
 import { type CheckDeps, checkSource, toUnassignedNumber } from '../../src/sources/source-control.ts'
 
@@ -9,13 +10,19 @@ function createDeps({ capped = false } = {}) {
   const steps: string[] = []
   const deps: CheckDeps = {
     audit: {
-      record: async (entries: readonly AuditEntry[]) =>
-        void steps.push(...entries.map(({ phase, detail }) => `${phase} ${detail}`)),
+      recordWith: async ({ spending }: CommitParts, entries: readonly AuditEntry[]) => {
+        for (const { name } of spending ?? []) steps.push(`spend ${name}`)
+        steps.push(...entries.map(({ phase, detail }) => `${phase} ${detail}`))
+        return undefined
+      },
     },
-    spend: async () => {
-      steps.push('spend')
-      return capped ? 'spend_cap' : { refund: async () => void steps.push('refund') }
+    leases: {
+      take: async (name: string) =>
+        capped ? 'spend_cap' : { name, day: 1, node: 'here', kobo: 5000, isCapped: true },
+      lose: () => {},
+      refundLate: async () => void steps.push('refund'),
     },
+    author: 'ada',
   }
   return { deps, steps }
 }
@@ -33,7 +40,7 @@ const toSource = (steps: string[], failure?: SourceError): Source => ({
 it('counts and records a check before the vendor is called', async () => {
   const { deps, steps } = createDeps()
   expect(await checkSource(toSource(steps), LISTS, deps)).toMatchObject({ ok: true, result: 'not_found' })
-  expect(steps).toEqual(['spend', 'source_checked acme', 'called 0000'])
+  expect(steps).toEqual(['spend acme', 'source_checked acme; by ada', 'called 0000'])
 })
 
 it.each([
@@ -55,11 +62,11 @@ it('refunds a call that is not billed', async () => {
 it('makes no call above the cap, and counts no spend for lists or unavailable operations', async () => {
   const { deps, steps } = createDeps({ capped: true })
   await expect(checkSource(toSource(steps), LISTS, deps)).rejects.toThrow('exceed its daily cap')
-  expect(steps).toEqual(['spend'])
+  expect(steps).toEqual([])
   const listVendor: Source = { name: 'shop', fetchCatalogue: async () => LISTS }
   expect(await checkSource(listVendor, LISTS, deps)).toMatchObject({ result: 'listed' })
   expect(await checkSource({ name: 'none' }, LISTS, deps)).toMatchObject({ result: 'cannot' })
-  expect(steps).toEqual(['spend', 'source_checked shop'])
+  expect(steps).toEqual(['source_checked shop; by ada'])
 })
 
 it('uses another unassigned number each time', () => {

@@ -11,6 +11,8 @@ export const NOT_FOUND: Answer<Person> = { found: false }
 export const createSearch = (options: Partial<Search<Person>> = {}): Search<Person> => ({
   sourceAttempts: [],
   signal: AbortSignal.timeout(5000),
+  begin: async () => {},
+  pay: async () => ({ refund: () => {} }),
   ...options,
 })
 

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
+import type { Spending } from '../../src/ledger/commit.ts'
 import { createSourceCalls } from '../../src/statistics/counters.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
+import { commitParts } from '../ledger/commit-parts.ts'
 import { toErasureSubject } from '../people/erasure-subject.ts'
 
 const DAY = 20_777
@@ -113,59 +115,53 @@ describeEngines(ENGINES, (engine) => {
   })
 
   describe('spend', () => {
-    it('stops exactly at the cap with concurrent nodes', async () => {
-      const call = { name: 'dojah', day: DAY, kobo: 5050, capKobo: 50_500 }
-      const spent = await Promise.all(
-        Array.from({ length: 40 }, (_each, index) => (index % 2 ? one : other).sources.spend(call)),
-      )
-      expect(spent.filter((admission) => admission === 'admitted')).toHaveLength(10)
-      expect(await one.sources.listSpend(DAY)).toEqual([{ name: 'dojah', calls: 10, kobo: 50_500 }])
-      await one.sources.refund({ ...call, id: 'first' })
-      expect(await other.sources.spend(call)).toBe('admitted')
-      expect(await other.sources.spend(call)).toBe('spend_cap')
+    const toCall = (name: string, kobo: number, node = 'a'): Spending => ({
+      ...{ name, day: DAY, node, kobo, calls: 1, isCapped: false },
+      key: { id: 'Key45678', month: '2026-10' },
+    })
+    /** Without a cap, so that nothing is leased. */
+    const open = ({ name, day, node, kobo }: Spending) =>
+      one.spend.lease({ name, day, node, kobo, capKobo: null }, NOW)
+    const spend = async (store: Store, ...calls: readonly Spending[]) => {
+      for (const call of calls) {
+        await open(call)
+        expect(await commitParts(store, [{ spending: [call] }], NOW)).toEqual([])
+      }
+    }
+    const listSpent = async (name: string, day = DAY) =>
+      (await other.sources.listSpend(day)).filter((each) => each.name === name)
+
+    it('is the sum over all nodes, those of earlier versions and leases included', async () => {
+      await spend(one, toCall('dojah', 5050), toCall('dojah', 5050, 'b'))
+      await spend(other, toCall('dojah', 5050, 'b'))
+      expect(await listSpent('dojah')).toEqual([{ name: 'dojah', calls: 3, kobo: 15_150 }])
+      await one.database
+        .prepare('INSERT INTO source_spend (name, day, calls, kobo) VALUES ($1, $2, 2, 10100)')
+        .run('dojah', DAY)
+      await one.spend.lease({ name: 'dojah', day: DAY, node: 'a', kobo: 5050, capKobo: 505_000 }, NOW)
+      expect(await listSpent('dojah')).toEqual([{ name: 'dojah', calls: 5, kobo: 25_250 }])
     })
 
-    it('is counted for the key and the month, and taken off again', async () => {
-      const key = { id: 'Key45678', month: '2026-10' }
-      const call = { name: 'of a key', day: DAY, kobo: 250, capKobo: 600, key }
-      for (const month of ['2026-10', '2026-10', '2026-11'])
-        await one.sources.spend({ ...call, key: { ...key, month } })
-      expect(await other.sources.listKeySpend('2026-10', '2026-11')).toEqual([
-        { month: '2026-10', key_id: 'Key45678', calls: 2, kobo: 500 },
+    it('is counted for the key and the month, and taken off again, once', async () => {
+      const call = toCall('of a key', 250)
+      const later = { ...call, key: { id: 'Key45678', month: '2026-12' } }
+      const before = await other.sources.listKeySpend('2026-10', '2026-10')
+      await spend(one, call, call, later)
+      expect(await other.sources.listKeySpend('2026-12', '2026-12')).toEqual([
+        { month: '2026-12', key_id: 'Key45678', calls: 1, kobo: 250 },
       ])
-      await one.sources.refund({ ...call, id: 'of a key' })
-      await other.sources.refund({ ...call, id: 'of a key' })
-      expect(await one.sources.listKeySpend('2026-10', '2026-10')).toEqual([
-        { month: '2026-10', key_id: 'Key45678', calls: 1, kobo: 250 },
-      ])
-      expect(await one.sources.listKeySpend('2026-11', '2026-12')).toEqual([])
+      const refund = { ...call, id: 'of a key' }
+      expect([await one.spend.refund(refund), await other.spend.refund(refund)]).toEqual([true, false])
+      const [spent] = await one.sources.listKeySpend('2026-10', '2026-10')
+      expect(spent).toMatchObject({ calls: (before[0]?.calls ?? 0) + 1, kobo: (before[0]?.kobo ?? 0) + 250 })
+      expect(await listSpent('of a key')).toEqual([{ name: 'of a key', calls: 2, kobo: 500 }])
     })
 
-    it('is never refunded twice', async () => {
-      const call = { name: 'prembly', day: DAY, kobo: 5050, capKobo: null }
-      for (let count = 0; count < 3; count++) await one.sources.spend(call)
-      const twice = ['a', 'a', 'b', 'b']
-      await Promise.all(
-        twice.map((id, index) => (index % 2 ? one : other).sources.refund({ ...call, id: `prembly ${id}` })),
-      )
-      const today = await one.sources.listSpend(DAY)
-      expect(today.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 1, kobo: 5050 })
-      for (const id of ['c', 'd']) await one.sources.refund({ ...call, id: `prembly ${id}` })
-      const later = await one.sources.listSpend(DAY)
-      expect(later.find(({ name }) => name === 'prembly')).toEqual({ name: 'prembly', calls: 0, kobo: 0 })
-    })
-
-    it('has no limit without a cap, starts at zero each day, and may exceed 32 bits', async () => {
-      const call = { name: 'relay', day: DAY, kobo: 3_000_000_000, capKobo: null }
-      for (const day of [DAY, DAY, DAY + 1])
-        expect(await one.sources.spend({ ...call, day })).toBe('admitted')
-      expect(await one.sources.listSpend(DAY + 1)).toEqual([{ name: 'relay', calls: 1, kobo: 3_000_000_000 }])
-      const today = await one.sources.listSpend(DAY)
-      expect(today.find(({ name }) => name === 'relay')).toEqual({
-        name: 'relay',
-        calls: 2,
-        kobo: 6_000_000_000,
-      })
+    it('starts at zero each day, and may exceed 32 bits', async () => {
+      const call = toCall('relay', 3_000_000_000)
+      await spend(one, call, call, { ...call, day: DAY + 1 })
+      expect(await listSpent('relay', DAY + 1)).toEqual([{ name: 'relay', calls: 1, kobo: 3_000_000_000 }])
+      expect(await listSpent('relay')).toEqual([{ name: 'relay', calls: 2, kobo: 6_000_000_000 }])
     })
   })
 
@@ -198,8 +194,10 @@ describeEngines(ENGINES, (engine) => {
   describe('reused results', () => {
     it('are replaced, expire, and can be erased', async () => {
       const [subject, first, second] = [randomBytes(32), randomBytes(900), randomBytes(10)]
-      await one.reuse.keep(subject, first, NOW, NOW)
-      await one.reuse.keep(subject, second, NOW + 1000, NOW)
+      const keep = (sealed: Uint8Array, expiresAt: number, at: number) =>
+        commitParts(one, [{ kept: { subject, sealed, expiresAt } }], at)
+      await keep(first, NOW, NOW)
+      await keep(second, NOW + 1000, NOW)
       expect(Buffer.from((await other.reuse.find(subject, NOW)) ?? []).equals(second)).toBe(true)
       expect(await other.reuse.find(subject, NOW + 1000)).toBeUndefined()
       await one.reuse.deleteExpired(NOW + 999)
@@ -208,9 +206,9 @@ describeEngines(ENGINES, (engine) => {
       expect(await one.reuse.find(subject, NOW)).toBeUndefined()
       expect(await other.erasure.erase(toErasureSubject(subject), NOW)).toMatchObject({ reusedResults: 0 })
       // For a minute after an erasure, results of requests in progress are not stored.
-      await one.reuse.keep(subject, first, NOW + 90_000, NOW + 59_999)
+      await keep(first, NOW + 90_000, NOW + 59_999)
       expect(await one.reuse.find(subject, NOW + 59_999)).toBeUndefined()
-      await one.reuse.keep(subject, first, NOW + 90_000, NOW + 60_000)
+      await keep(first, NOW + 90_000, NOW + 60_000)
       expect(await one.reuse.find(subject, NOW + 60_000)).toBeDefined()
     })
   })

@@ -90,7 +90,9 @@ describeEngines(ENGINES, ({ createPlace }) => {
     // The same place in the chain again: the database refuses it.
     const rows = linkEntries(chain, EMPTY_HEAD, [{ phase: 'outcome', outcome: 'verified', mode: 'test' }])
     expect(head?.sequence).toBe(1)
-    await expect(store.audit.append(store.audit.packRows(rows), [], tallyRows(rows))).rejects.toThrow()
+    await expect(
+      store.audit.append({ rows: store.audit.packRows(rows), tallies: tallyRows(rows) }),
+    ).rejects.toThrow()
     expect(sum(await store.statistics.outcomes({ span: 'day', ...EVER }))).toBe(1)
     await log.close()
     await store.close()

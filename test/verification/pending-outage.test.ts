@@ -39,7 +39,11 @@ async function openOutage(engine: string) {
     },
   }
   const now = () => clock.ms
-  const sharedState = createSharedState({ table: context.store.sources, node: 'here', prices: {} })
+  const sharedState = createSharedState({
+    table: context.store.sources,
+    node: 'here',
+    leases: context.leases,
+  })
   const guard: CallGuard = createCallGuard('vendor', 'verify_nin', sharedState, {
     now,
     cooldown: createCooldown(now),

@@ -4,6 +4,7 @@ import type { NewEvent } from '../../src/contract/event.ts'
 import { DAY_MS, toLagosDay } from '../../src/contract/time.ts'
 import { createSourceWatch } from '../../src/webhooks/webhooks.ts'
 import { describeEngines, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
+import { commitParts } from '../ledger/commit-parts.ts'
 
 const PRICES = { dojah: { price: 5000, dailyCap: 100_000 }, prembly: { price: 5000, dailyCap: undefined } }
 
@@ -109,10 +110,11 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
 
   describe('the spend', () => {
     const spend = async (times: number) => {
+      const [store] = stores as [Store]
+      const money = { name: 'dojah', day: toLagosDay(clock.ms), node: 'one', kobo: 5000 }
+      await store.spend.lease({ ...money, capKobo: null }, clock.ms)
       for (let each = 0; each < times; each++)
-        await (stores[0] as Store).sources.spend({
-          ...{ name: 'dojah', day: toLagosDay(clock.ms), kobo: 5000, capKobo: 100_000 },
-        })
+        await commitParts(store, [{ spending: [{ ...money, calls: 1, isCapped: false }] }])
     }
 
     it('is told once a day, from the share of the cap on', async () => {

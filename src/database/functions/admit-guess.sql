@@ -1,3 +1,4 @@
+-- Only nodes of 0.3.0 call it, while a cluster is upgraded: see commit-verifications.sql.
 -- The guess limit in one round trip instead of thirteen, because requests of one key wait for each other here. Its commit does not
 -- wait for the disk: the commit of the audit row before the response does, and makes all earlier commits durable as well.
 CREATE OR REPLACE FUNCTION admit_guess(

@@ -1,3 +1,4 @@
+-- Only nodes of 0.3.0 call it, while a cluster is upgraded: see commit-verifications.sql.
 -- Asserts the guess limit, the quota of people per day and the uniqueness of stored responses for a batch of verifications that ask
 -- no source outside the process, and writes what they count: see ledger/postgres-append.ts. NULL when all passed. Otherwise nothing is
 -- written, and it returns the facts by which the caller decides which ones are refused.

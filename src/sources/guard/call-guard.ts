@@ -1,6 +1,5 @@
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
-import type { Payer } from '../../ledger/paid-calls.ts'
-import { runningNow } from '../../telemetry/running-clock.ts'
+import { afterRunning, runningNow } from '../../telemetry/running-clock.ts'
 import { SourceError } from '../source.ts'
 import type { SourceProblem } from '../source-problem.ts'
 import { type Breaker, type BreakerState, type CallResult, createBreaker } from './breaker.ts'
@@ -14,9 +13,9 @@ import {
 
 /**
  * Why a source was not called. `retry_after`: the vendor asked for a pause. `paid_calls`: the Idempotency-Key of the request
- * has used up its paid calls.
+ * has used up its paid calls. `busy`: all connections of this process to the vendor were in use for a second.
  */
-export type SkipReason = 'disabled' | 'breaker_open' | 'spend_cap' | 'retry_after' | 'paid_calls'
+export type SkipReason = 'disabled' | 'breaker_open' | 'spend_cap' | 'retry_after' | 'paid_calls' | 'busy'
 
 /** Allows one call. It must be settled or released; neither waits for the store. */
 export type Permit = {
@@ -33,7 +32,7 @@ export type Permit = {
 export type CallGuard = {
   readonly name: string
   readonly operation: string
-  readonly admit: (call?: GuardedCall) => Promise<Permit | SkipReason>
+  readonly admit: (call: GuardedCall) => Promise<Permit | SkipReason>
   readonly read: () => GuardFigures
   /** As far as is known without the store: not disabled, no open breaker, no cooldown. */
   readonly isAvailable: () => boolean
@@ -43,10 +42,11 @@ export type CallGuard = {
   readonly failures: () => ReadonlyMap<string, number>
 }
 
+/** Writes the price of a call before it is made. */
+export type Pay = (source: string) => Promise<Spending | 'spend_cap' | 'paid_calls'>
+
 type GuardedCall = {
-  readonly paidCalls?: PaidCalls | undefined
-  /** The API key that the call is made for. */
-  readonly keyId?: string | undefined
+  readonly pay: Pay
   /** The number that is asked about. */
   readonly person?: string | undefined
 }
@@ -71,33 +71,16 @@ export type GuardEvent = {
 /** State that all nodes share through the store. */
 export type SharedState = {
   readonly isDisabled: (name: string) => boolean
-  /** Counts the price of a call, also for the key, and the call itself against its payer, if there is one. */
-  readonly spend: (
-    name: string,
-    paidCalls?: PaidCalls,
-    keyId?: string,
-  ) => Promise<Spending | 'spend_cap' | 'paid_calls'>
 }
 
-/**
- * The paid calls of one Idempotency-Key, or of one verification in the queue, over all nodes. The store counts a call before
- * it is made, so a crash loses none.
- */
-export type PaidCalls = {
-  readonly payer: Payer
-  readonly most: number
-  /** Calls made in this request and in earlier ones with the same key. */
-  used: number
-  /** Refunds of this request that are being written. */
-  readonly refunds: Promise<void>[]
-}
-
-/** Money that is counted as spent. A refund never fails: what cannot be written now is retried. */
-export type Spending = { readonly refund: () => Promise<void> }
+/** Money that is counted as spent. A refund never fails: what cannot be written now is written later. */
+export type Spending = { readonly refund: () => void }
 
 type GuardOptions = {
   /** Shared by the operations of a source. */
   readonly cooldown?: Cooldown
+  /** The same. */
+  readonly connections?: Connections
   /** Monotonic, without the time during which our process stood still. */
   readonly now?: () => number
   readonly onEvent?: ((event: GuardEvent) => void) | undefined
@@ -119,6 +102,7 @@ export function createCallGuard(
   {
     now = runningNow,
     cooldown = createCooldown(now),
+    connections = createConnections(Number.POSITIVE_INFINITY),
     onEvent = () => {},
     onCall = () => {},
   }: GuardOptions = {},
@@ -156,35 +140,28 @@ export function createCallGuard(
         settle(failure, !repeats.isRepeat(outcome, person, counts) && counts)
         record.add(outcome, ms, counts)
         if (failure?.retryAfterMs !== undefined) cooldown.start(failure.retryAfterMs)
-        if (failure && !isPaid(failure)) void spending.refund()
+        if (failure && !isPaid(failure)) spending.refund()
+        connections.leave()
         onCall({ result: toCallResult(failure), ms, isPaid: !failure || isPaid(failure) })
       },
       release: () => {
         breaker.release(admitted)
-        void spending.refund()
+        spending.refund()
+        connections.leave()
       },
     }
+  }
+  /** As far as is known without the store. */
+  const findSkip = (): SkipReason | undefined => {
+    if (sharedState.isDisabled(name)) return 'disabled'
+    if (cooldown.remainingMs() > 0) return 'retry_after'
+    return breaker.state() === 'open' ? 'breaker_open' : undefined
   }
   return {
     name,
     operation,
-    admit: async ({ paidCalls, keyId, person = '' } = {}) => {
-      if (sharedState.isDisabled(name)) return 'disabled'
-      const admitted = cooldown.remainingMs() > 0 ? undefined : breaker.admit()
-      if (admitted === undefined) {
-        record.addSkip()
-        return cooldown.remainingMs() > 0 ? 'retry_after' : 'breaker_open'
-      }
-      const spending = await sharedState.spend(name, paidCalls, keyId).catch((error) => {
-        breaker.release(admitted)
-        throw error
-      })
-      if (typeof spending !== 'string') return admitOnce(admitted, spending, person)
-      breaker.release(admitted)
-      return spending
-    },
-    isAvailable: () =>
-      !sharedState.isDisabled(name) && cooldown.remainingMs() === 0 && breaker.state() !== 'open',
+    admit: createAdmit({ name, connections, breaker, findSkip, addSkip: record.addSkip, admitOnce }),
+    isAvailable: () => findSkip() === undefined,
     retryAfterMs: () => (sharedState.isDisabled(name) ? undefined : cooldown.remainingMs()),
     failures: () => record.failures,
     read: () => {
@@ -196,6 +173,48 @@ export function createCallGuard(
         down: isDown(breaker.state(), health) && !isDisabled,
       }
     },
+  }
+}
+
+type AdmitParts = {
+  readonly name: string
+  readonly connections: Connections
+  readonly breaker: Breaker
+  readonly findSkip: () => SkipReason | undefined
+  readonly addSkip: () => void
+  readonly admitOnce: (admitted: 'usual' | 'probe', spending: Spending, person: string) => Permit
+}
+
+/** A connection of ours first: the wait for it says nothing about the source, and nothing is measured or paid yet. */
+function createAdmit(parts: AdmitParts): CallGuard['admit'] {
+  const { name, connections, breaker, findSkip, addSkip, admitOnce } = parts
+  const skip = (reason: SkipReason): SkipReason => {
+    if (reason === 'retry_after' || reason === 'breaker_open') addSkip()
+    return reason
+  }
+  const payAndAdmit = async ({ pay, person = '' }: GuardedCall): Promise<Permit | SkipReason> => {
+    const refusal = findSkip()
+    const admitted = refusal ? undefined : breaker.admit()
+    if (!admitted) return skip(refusal ?? 'breaker_open')
+    const spending = await pay(name).catch((error) => {
+      breaker.release(admitted)
+      throw error
+    })
+    if (typeof spending !== 'string') return admitOnce(admitted, spending, person)
+    breaker.release(admitted)
+    return spending
+  }
+  return async (call) => {
+    const refusal = findSkip()
+    if (refusal) return skip(refusal)
+    if (!(await connections.enter())) return 'busy'
+    let permit: Permit | SkipReason | undefined
+    try {
+      permit = await payAndAdmit(call)
+      return permit
+    } finally {
+      if (typeof permit !== 'object') connections.leave()
+    }
   }
 }
 
@@ -222,6 +241,48 @@ const toCallResult = (failure: SourceError | undefined): EndedCall['result'] =>
 /** A vendor does not charge for a request that it never received, refused or throttled. */
 export const isPaid = ({ sent, reason }: SourceError) =>
   sent && reason !== 'refused' && reason !== 'throttled'
+
+/** The connections of this process to one vendor, shared by its operations. */
+export type Connections = {
+  /** Takes one. False when none became free within a second. */
+  readonly enter: () => Promise<boolean>
+  readonly leave: () => void
+  readonly read: () => { readonly inUse: number; readonly waiting: number }
+}
+
+const MAX_WAIT_MS = 1000
+
+/** Those who wait are served in the order in which they came. */
+export function createConnections(limit: number, maxWaitMs = MAX_WAIT_MS): Connections {
+  const waiting = new Set<(isFree: boolean) => void>()
+  let inUse = 0
+  return {
+    enter: () => {
+      if (inUse < limit) {
+        inUse += 1
+        return Promise.resolve(true)
+      }
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      waiting.add(resolve)
+      const cancel = afterRunning(maxWaitMs, () => {
+        waiting.delete(resolve)
+        resolve(false)
+      })
+      return promise.finally(cancel)
+    },
+    leave: () => {
+      const [next] = waiting
+      if (!next) {
+        inUse -= 1
+        return
+      }
+      // The connection passes to the one that has waited longest.
+      waiting.delete(next)
+      next(true)
+    },
+    read: () => ({ inUse, waiting: waiting.size }),
+  }
+}
 
 /** The time that a vendor asked for by Retry-After. It holds for all operations of the source. */
 type Cooldown = {

@@ -1,26 +1,20 @@
-import { randomUUID } from 'node:crypto'
 import { DAY_MS, steadyNow, toLagosDate, toLagosDay } from '../../contract/time.ts'
 import type { SourceOrderTable } from '../source-order.ts'
-import type { Refund, SourceTable, Spent } from '../source-table.ts'
-import type { CallGuard, PaidCalls, SharedState } from './call-guard.ts'
-
-/** The price of one call and the daily cap of each source, in kobo. */
-export type Prices = Readonly<
-  Record<string, { readonly price: number; readonly dailyCap: number | undefined }>
->
+import type { SourceTable, Spent } from '../source-table.ts'
+import { REFUND_DAYS, type SpendLeases } from '../spend-leases.ts'
+import type { CallGuard, SharedState } from './call-guard.ts'
 
 /** How often a node reads the kill switches and the order. */
 const POLL_MS = 2000
 /** How often a node publishes an unchanged state, to show that it is alive. */
 const PUBLISH_MS = 10_000
+/** How often a node gives back the money that it has leased and does not use. */
+const RELEASE_MS = 10_000
 /** A node whose state is older than this is no longer running. */
 export const STATE_LIFE_MS = 30_000
 const KEEP_DAYS = 400
 /** For the usage of keys. */
 const KEEP_KEY_DAYS = 800
-
-/** How long a paid call counts against its Idempotency-Key. */
-const PAID_CALLS_MS = DAY_MS
 
 type StoredSharedState = SharedState & {
   /** The order of the sources that replaces that of the settings, if there is one. */
@@ -31,7 +25,7 @@ type StoredSharedState = SharedState & {
   readonly learntAt: () => number
   readonly listSpend: () => Promise<Spent[]>
   readonly deleteExpired: () => Promise<void>
-  /** Also writes pending refunds and removes the states of this node. */
+  /** Removes the states of this node. */
   readonly close: () => Promise<void>
 }
 
@@ -39,14 +33,15 @@ type Options = {
   readonly table: SourceTable
   /** Only a server that calls the sources in order reads it. */
   readonly orders?: Pick<SourceOrderTable, 'list'>
-  readonly prices: Prices
+  /** Those that are idle are given back. */
+  readonly leases: Pick<SpendLeases, 'releaseIdle'>
   readonly node: string
   readonly now?: () => number
 }
 
-/** Kill switches, spend and states of the sources, shared by all nodes through the store. */
+/** Kill switches, order and states of the sources, shared by all nodes through the store. */
 export function createSharedState(options: Options): StoredSharedState {
-  const { table, orders, prices, node, now = steadyNow } = options
+  const { table, orders, leases, node, now = steadyNow } = options
   let disabled: ReadonlySet<string> = new Set()
   let order: ReadonlyMap<string, readonly string[]> = new Map()
   /** Without a guard there is nothing to learn. */
@@ -56,7 +51,7 @@ export function createSharedState(options: Options): StoredSharedState {
   let polling: Promise<void> | undefined
   let published = ''
   let publishedAt = Number.NEGATIVE_INFINITY
-  const refunds = createRefunds(table, () => toLagosDay(now()))
+  let releasedAt = performance.now()
 
   const publish = async (guards: readonly CallGuard[]) => {
     const states = guards.map((guard) => JSON.stringify(guard.read()))
@@ -74,6 +69,9 @@ export function createSharedState(options: Options): StoredSharedState {
     if (orders) order = new Map((await orders.list()).map(({ kind, names }) => [kind, names]))
     learntAt = startedAt
     await publish(guards)
+    if (startedAt - releasedAt < RELEASE_MS) return
+    releasedAt = startedAt
+    await leases.releaseIdle()
   }
   const watch = async (guards: readonly CallGuard[]) => {
     if (guards.length === 0) return
@@ -95,7 +93,6 @@ export function createSharedState(options: Options): StoredSharedState {
   return {
     isDisabled: (name) => disabled.has(name),
     order: (kind) => order.get(kind),
-    spend: createSpend(table, prices, refunds, now),
     watch,
     learntAt: () => learntAt,
     listSpend: () => table.listSpend(toLagosDay(now())),
@@ -111,7 +108,6 @@ export function createSharedState(options: Options): StoredSharedState {
     close: async () => {
       closed = true
       clearTimeout(timer)
-      await refunds.close()
       if (!polling) return
       // After a restart, the old state must not be reported.
       await polling.catch(() => {})
@@ -120,82 +116,11 @@ export function createSharedState(options: Options): StoredSharedState {
   }
 }
 
-const toMonth = (at: number) => toLagosDate(at).slice(0, 'yyyy-mm'.length)
+let month = { day: Number.NaN, name: '' }
 
-function createSpend(
-  table: SourceTable,
-  prices: Prices,
-  refunds: Refunds,
-  now: () => number,
-): SharedState['spend'] {
-  return async (name, paidCalls, keyId) => {
-    refunds.retry()
-    const { price, dailyCap } = prices[name] ?? { price: 0, dailyCap: undefined }
-    const key = keyId === undefined ? undefined : { id: keyId, month: toMonth(now()) }
-    const call = { id: randomUUID(), name, day: toLagosDay(now()), kobo: price, key }
-    const admission = await table.spend({
-      ...call,
-      capKobo: dailyCap ?? null,
-      paidCall: paidCalls && toPaidCall(paidCalls, now()),
-    })
-    if (admission !== 'admitted') return admission
-    if (!paidCalls) return { refund: () => refunds.give(call) }
-    paidCalls.used += 1
-    return {
-      refund: async () => {
-        paidCalls.used -= 1
-        const work = refunds.give({ ...call, payer: paidCalls.payer })
-        paidCalls.refunds.push(work)
-        await work
-      },
-    }
-  }
-}
-
-const toPaidCall = ({ payer, most }: PaidCalls, at: number) => ({
-  payer,
-  most,
-  expiresAt: at + PAID_CALLS_MS,
-})
-
-/** Writes refunds of spend in the background. A refund that cannot be written is kept and retried with the next call. */
-type Refunds = {
-  /** Never fails. */
-  readonly give: (refund: Refund) => Promise<void>
-  /** Starts to write the pending refunds. */
-  readonly retry: () => void
-  /** Tries to write the pending refunds once more. */
-  readonly close: () => Promise<void>
-}
-
-/** The ids of refunds are kept this long. An older refund is not retried: its id may have been deleted, and it would count twice. */
-const REFUND_DAYS = 7
-
-function createRefunds(table: Pick<SourceTable, 'refund'>, today: () => number): Refunds {
-  let pending: Refund[] = []
-  const writing = new Set<Promise<void>>()
-
-  const give = async (refund: Refund): Promise<void> => {
-    const work = table.refund(refund).catch(() => {
-      // It may have been written, with only the confirmation lost. The id prevents counting it twice.
-      pending.push(refund)
-    })
-    writing.add(work)
-    await work
-    writing.delete(work)
-  }
-  const retry = () => {
-    const refunds = pending.filter(({ day }) => day > today() - REFUND_DAYS)
-    pending = []
-    for (const refund of refunds) void give(refund)
-  }
-  return {
-    give,
-    retry,
-    close: async () => {
-      await Promise.all(writing)
-      retry()
-      await Promise.all(writing)
-    },
-  }
+/** The month in Lagos: 2026-11. The last one is remembered, because every paid call needs it. */
+export function toMonth(at: number): string {
+  const day = toLagosDay(at)
+  if (month.day !== day) month = { day, name: toLagosDate(at).slice(0, 'yyyy-mm'.length) }
+  return month.name
 }

@@ -1,7 +1,7 @@
 import { baseUrl, credential, required, setting, urlPath, type ValuesOf } from '../../settings/setting.ts'
 import { notFoundSetting, traceparentSetting, vendorSettings } from '../vendor-settings.ts'
 
-const { price, dailyCap } = vendorSettings('RELAY', '')
+const { price, dailyCap, connections } = vendorSettings('RELAY', '')
 
 export const settings = {
   url: required(
@@ -11,6 +11,7 @@ export const settings = {
   ),
   price,
   dailyCap,
+  connections,
   key: setting(
     'TABBAT_RELAY_KEY',
     undefined,

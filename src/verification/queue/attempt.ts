@@ -1,17 +1,18 @@
+import type { AuditEntry } from '../../audit/row.ts'
 import { createEvent, type NewEvent } from '../../contract/event.ts'
 import { steadyNow } from '../../contract/time.ts'
 import { AppError, ERRORS, type ErrorCode } from '../../errors.ts'
 import type { Claimed, Finish, Retry } from '../../ledger/queue-rows.ts'
 import type { SourceAttempt } from '../../sources/failover.ts'
-import { askAndMatch, keepForReuse } from '../ask.ts'
-import type { Reservation } from '../guess-limit.ts'
+import { NotBegun } from '../../sources/failover.ts'
+import { askAndMatch, toKept } from '../ask.ts'
+import { Commits } from '../commits.ts'
 import { BVN, type IdType, NIN } from '../id-type.ts'
 import { isSourceFailure, type StoredResponse, sealStoredResponse } from '../idempotency.ts'
 import { type Decision, isFailedGuess } from '../match.ts'
 import {
   createVerification,
   toAttempt,
-  toIntent,
   toOtherSubject,
   toOutcome,
   toStoredResponse,
@@ -54,36 +55,36 @@ async function attemptAs<T extends object>(
   }
 
   // Guess limit: not in the sandbox, where people are synthetic.
-  let reservation: Reservation | undefined
+  const { caller } = request
+  const guess =
+    caller.mode === 'live'
+      ? deps.guessLimit.open(caller, auditFields.subject ?? '', toGuess(request))
+      : undefined
+  const commits = new Commits(verification, { guess })
   try {
-    if (request.caller.mode === 'live')
-      reservation = await deps.guessLimit.reserve(request.caller, auditFields.subject ?? '', toGuess(request))
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    await end(verification, claimed, toErrorResponse(error, claimed.reference, request.requestId))
-    return NOTHING_ASKED
-  }
-
-  try {
-    // Ask and match: the intent is durable before a source outside this process is asked.
-    await deps.audit.record([toIntent(verification)])
-    const decision = await askAndMatch(verification)
-    await Promise.all(verification.budget?.paidCalls.refunds ?? [])
+    // Ask and match: guess, intent and price are durable before a source outside this process is asked.
+    const decision = await askAndMatch(verification, commits)
 
     // Mask, and record: the outcome and the answer, or the next attempt, in one commit.
     const response = toStoredResponse(verification, decision) ?? toFinalResponse(verification, decision)
     // After an erasure the lease is lost, and nothing about the person is stored.
-    const isWritten = response
-      ? await end(verification, claimed, response, decision)
-      : await retry(verification, claimed, decision)
-    if (isWritten) await keepForReuse(verification, decision)
-    const settled = reservation
-    reservation = undefined
-    await settled?.settle(isFailedGuess(decision))
+    if (response) await endAsked(verification, commits, claimed, response, decision)
+    else await retry(verification, commits, claimed, decision)
     return { sourceAttempts, ...('error' in decision && toBug(decision.error)) }
+  } catch (error) {
+    const limit = toLimitError(error)
+    await end(verification, claimed, toErrorResponse(limit, claimed.reference, request.requestId))
+    return NOTHING_ASKED
   } finally {
-    await reservation?.settle(false).catch(() => {})
+    await commits.abandon(undefined).catch(() => {})
   }
+}
+
+/** Throws what is no limit: a later attempt may succeed. */
+function toLimitError(error: unknown): AppError {
+  const reason = error instanceof NotBegun ? error.reason : error
+  if (error instanceof NotBegun && reason instanceof AppError && !LATER.includes(reason.code)) return reason
+  throw reason
 }
 
 const toBug = (error: unknown) => (error instanceof AppError ? {} : { bug: error })
@@ -104,43 +105,72 @@ function toFinalResponse<T>(
 /** Failures of this server. */
 const LATER: readonly ErrorCode[] = ['internal_error', 'audit_unavailable', 'overloaded']
 
-/** False when another process has taken the verification, or it was erased meanwhile. */
+/** The end of a verification after the sources were asked. Does nothing if another process has it now, or it was erased. */
+async function endAsked<T>(
+  verification: Verification<T>,
+  commits: Commits,
+  claimed: Claimed,
+  response: StoredResponse,
+  decision: Decision<T>,
+): Promise<void> {
+  const { deps } = verification
+  const subject = toOtherSubject(verification, decision)
+  const change: Finish = { ...toEnd(deps.queue, claimed, response), subject }
+  const refusal = await commits.end({
+    entry:
+      'error' in decision
+        ? toFailedOutcome(verification, response)
+        : toOutcome(verification, decision, response, null),
+    isFailedGuess: isFailedGuess(decision),
+    toParts: () => ({ kept: toKept(verification, decision) }),
+    toChange: (refunded) => ({ ...change, refunded }),
+  })
+  if (refusal) return
+  // The person may have been erased while the source was asked: only now the number is known.
+  if (subject) await deps.store.erasure.eraseLate(subject)
+  tellEnd(deps.queue, change)
+}
+
+/** The end of a verification that is not asked about. */
 async function end<T>(
   verification: Verification<T>,
   claimed: Claimed,
   response: StoredResponse,
-  decision?: Decision<T>,
-): Promise<boolean> {
-  const { deps, auditFields, sourceAttempts } = verification
-  const { outcome } = response
-  const subject = toOtherSubject(verification, decision)
-  const change: Finish = { ...toEnd(deps.queue, claimed, response), subject }
-  const entry =
-    decision && !('error' in decision)
-      ? toOutcome(verification, decision, response, null)
-      : { ...auditFields, phase: 'outcome', outcome, sources: JSON.stringify(sourceAttempts) }
-  const refusal = await deps.audit.recordChange(change, [entry])
-  if (refusal) return false
-  // The person may have been erased while the source was asked: only now the number is known.
-  if (subject) await deps.store.erasure.eraseLate(subject)
-  if (change.event) deps.queue.announce(change.event)
-  deps.queue.signals.end(claimed.reference, outcome)
-  return true
+): Promise<void> {
+  const { audit, queue } = verification.deps
+  const change = toEnd(queue, claimed, response)
+  const refusal = await audit.recordChange(change, [toFailedOutcome(verification, response)])
+  if (!refusal) tellEnd(queue, change)
+}
+
+const toFailedOutcome = <T>(
+  { auditFields, sourceAttempts }: Verification<T>,
+  { outcome }: StoredResponse,
+): AuditEntry => ({ ...auditFields, phase: 'outcome', outcome, sources: JSON.stringify(sourceAttempts) })
+
+function tellEnd({ announce, signals }: QueueDeps, { event, reference, outcome }: Finish): void {
+  if (event) announce(event)
+  signals.end(reference, outcome)
 }
 
 async function retry<T>(
   verification: Verification<T>,
+  commits: Commits,
   claimed: Claimed,
-  { outcome }: Decision<T>,
-): Promise<boolean> {
+  decision: Decision<T>,
+): Promise<void> {
   const { deps, sourceAttempts, budget } = verification
   const { reference, lease, attempts, paidCalls } = claimed
   const isAttempt = sourceAttempts.some(({ result }) => !SKIPPED.includes(result))
-  const wasPaid = (budget?.paidCalls.used ?? 0) > paidCalls
+  const wasPaid = (budget?.used ?? 0) > paidCalls
   // The few paid calls of a verification are not used up within seconds.
   const delayMs = toRetryDelay(deps.queue.settings, wasPaid ? Number.POSITIVE_INFINITY : attempts + 1)
   const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt }
-  return !(await deps.audit.recordChange(change, [toAttempt(verification, outcome)]))
+  await commits.end({
+    entry: toAttempt(verification, decision.outcome),
+    isFailedGuess: isFailedGuess(decision),
+    toChange: (refunded) => ({ ...change, refunded }),
+  })
 }
 
 const SKIPPED: readonly SourceAttempt['result'][] = [
@@ -149,6 +179,7 @@ const SKIPPED: readonly SourceAttempt['result'][] = [
   'spend_cap',
   'retry_after',
   'paid_calls',
+  'busy',
 ]
 
 /** Without a verification it has ended here: `bug` is why its question cannot be opened, if that is the reason. */
@@ -179,11 +210,10 @@ async function openClaimed<T>(
     await endUnasked(deps, claimed, response, 'the question cannot be opened')
     return { bug: error }
   }
-  const paidCalls = { payer: { reference, lease }, most: settings.paidCalls, used, refunds: [] }
   const unused = { reference, idempotencyKey: undefined, trace: undefined, startedAt: performance.now() }
   const { requireMatch, ...asked } = question
   const request = { ...asked, ...unused, caller: { ...caller, requireMatch } }
-  const budget = { paidCalls, lastFailure: undefined }
+  const budget = { payer: { reference, lease }, most: settings.paidCalls, used, lastFailure: undefined }
   return { verification: createVerification(deps, idType, request, toSubject(claimed), budget) }
 }
 
@@ -201,8 +231,7 @@ async function endUnasked(
   const change = toEnd(queue, claimed, response)
   const about = { request_reference: reference, key_id: keyId, mode, operation, subject: toSubject(claimed) }
   if (await audit.recordChange(change, [{ ...about, phase: 'outcome', outcome, detail }])) return
-  if (change.event) queue.announce(change.event)
-  queue.signals.end(reference, outcome)
+  tellEnd(queue, change)
 }
 
 /** The end of a verification as it is written. Without a response it is cancelled. */

@@ -1,14 +1,14 @@
-import type { AuditEntry } from '../../audit/row.ts'
 import type { Mode } from '../../contract/scope.ts'
 import { steadyNow } from '../../contract/time.ts'
 import { toBlindIndexText } from '../../crypto/mac.ts'
 import { AppError } from '../../errors.ts'
 import type { Caller } from '../../keys/caller.ts'
 import { STORED_MS } from '../../ledger/idempotency-table.ts'
-import type { Enqueue, QueueRefusal } from '../../ledger/queue-rows.ts'
+import type { Enqueue } from '../../ledger/queue-rows.ts'
+import type { Commits } from '../commits.ts'
 import type { IdType } from '../id-type.ts'
 import { type IdempotencyClaim, isSourceFailure, type StoredResponse } from '../idempotency.ts'
-import type { Decision } from '../match.ts'
+import { type Decision, isFailedGuess } from '../match.ts'
 import { replay, toKeyUse, type VerificationResponse } from '../replay.ts'
 import {
   createVerification,
@@ -90,8 +90,9 @@ async function add<T>(
   try {
     // Counts nothing: each attempt is counted when it is made.
     if (caller.mode === 'live') await deps.guessLimit.check(caller, auditFields.subject ?? '')
-    const options = { claim, delayMs, paidCalls: claim?.paidCalls.used ?? 0 }
-    const refusal = await enqueue(verification, options, toQueued(verification))
+    const change = toEnqueue(verification, { claim, delayMs, paidCalls: claim?.used ?? 0 })
+    const refusal = await deps.audit.recordChange(change, [toQueued(verification)])
+    if (!refusal) deps.queue.signals.wake()
     if (refusal) throw new AppError(refusal === 'queue_full' ? 'queue_full' : 'idempotency_in_progress')
   } catch (error) {
     if (claim) await deps.idempotency.release(claim, error).catch(() => {})
@@ -122,6 +123,7 @@ async function waitForAnswer(
  */
 export async function queueInstead<T>(
   verification: Verification<T>,
+  commits: Commits,
   claim: IdempotencyClaim | undefined,
   decision: Decision<T>,
 ): Promise<VerificationResponse | undefined> {
@@ -129,12 +131,16 @@ export async function queueInstead<T>(
   if (!request.caller.asyncWhenDown || !('error' in decision)) return undefined
   const { error } = decision
   if (!isSourceFailure(error) || (error as AppError).paidCallsUsedUp) return undefined
-  await Promise.all(budget?.paidCalls.refunds ?? [])
-  const paidCalls = budget?.paidCalls.used ?? paid.calls
+  // Only then the paid calls of earlier requests with the same key are known.
+  await commits.begin()
+  const paidCalls = budget?.used ?? paid.calls
   const delayMs = toRetryDelay(deps.queue.settings, paid.calls > 0 ? Number.POSITIVE_INFINITY : 1)
   if (paidCalls >= deps.queue.settings.paidCalls) return undefined
   const entry = toAttempt(verification, decision.outcome)
-  if (await enqueue(verification, { claim, delayMs, paidCalls }, entry)) return undefined
+  const change = toEnqueue(verification, { claim, delayMs, paidCalls })
+  const ending = { entry, isFailedGuess: isFailedGuess(decision), toChange: () => change }
+  if (await commits.end(ending)) return undefined
+  deps.queue.signals.wake()
   return toPending(verification, delayMs)
 }
 
@@ -155,18 +161,14 @@ type EnqueueOptions = {
   readonly paidCalls: number
 }
 
-/** Adds the verification to the queue, in one commit with its audit row and the response under its Idempotency-Key. */
-async function enqueue<T>(
-  verification: Verification<T>,
-  { claim, delayMs, paidCalls }: EnqueueOptions,
-  entry: AuditEntry,
-): Promise<QueueRefusal | undefined> {
+/** Adds the verification to the queue, with the response under its Idempotency-Key. */
+function toEnqueue<T>(verification: Verification<T>, { claim, delayMs, paidCalls }: EnqueueOptions): Enqueue {
   const { deps, idType, request, reference, auditFields } = verification
   const { caller, requestId } = request
-  const { settings, keyring, signals } = deps.queue
+  const { settings, keyring } = deps.queue
   const lifeMs = toLifeMs(settings, caller.mode)
   const response = toCodeResponse('pending', reference, requestId)
-  const change: Enqueue = {
+  return {
     kind: 'enqueue',
     limits: settings.limits,
     completion: claim && {
@@ -188,9 +190,6 @@ async function enqueue<T>(
       question: sealQuestion(keyring, reference, request),
     },
   }
-  const refusal = await deps.audit.recordChange(change, [entry])
-  if (!refusal) signals.wake()
-  return refusal
 }
 
 /** The random part of a delay, so that verifications that failed together are not retried together. */

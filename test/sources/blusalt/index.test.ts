@@ -17,6 +17,7 @@ const values = {
   url: 'https://blusalt.example.com',
   price: 0,
   dailyCap: undefined,
+  connections: 512,
   clientId: 'client',
   appName: 'app',
   apiKey: 'key',

@@ -10,6 +10,7 @@ const values = {
   url: 'https://dojah.example.com',
   price: 0,
   dailyCap: undefined,
+  connections: 512,
   appId: 'app',
   secret: 'secret',
   vninPath: '/api/v1/kyc/vnin',

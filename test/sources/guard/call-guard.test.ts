@@ -1,27 +1,29 @@
 import { describe, expect, it } from 'vitest'
 import {
-  type CallGuard,
   createCallGuard,
   type GuardEvent,
   type Permit,
   type SharedState,
-  type Spending,
 } from '../../../src/sources/guard/call-guard.ts'
-import { createSharedState } from '../../../src/sources/guard/shared-state.ts'
 import { SourceError } from '../../../src/sources/source.ts'
 
 const openGuard = () => {
   let refunds = 0
-  const refund = async () => {
+  const refund = () => {
     refunds += 1
   }
-  const sharedState: SharedState = { isDisabled: () => false, spend: async () => ({ refund }) }
+  const sharedState: SharedState = { isDisabled: () => false }
   const events: GuardEvent[] = []
   const clock = { ms: 0 }
   const options = { now: () => clock.ms, onEvent: (event: GuardEvent) => void events.push(event) }
-  const guard = createCallGuard('dojah', 'verify_nin', sharedState, options)
+  const opened = createCallGuard('dojah', 'verify_nin', sharedState, options)
+  const admit = (call: { readonly person?: string } = {}) =>
+    opened.admit({ pay: async () => ({ refund }), ...call })
+  const guard = { ...opened, admit }
   return { guard, clock, events, refunds: () => refunds }
 }
+
+type Opened = ReturnType<typeof openGuard>
 
 async function settleOften(failure: SourceError) {
   const opened = openGuard()
@@ -100,8 +102,8 @@ describe('a call guard', () => {
   })
 
   it('counts the hanging calls about one person once, and those about three people', async () => {
-    const hang = async (guard: CallGuard, person: string) => {
-      const permit = (await guard.admit({ person })) as Permit
+    const hang = async ({ admit }: Opened['guard'], person: string) => {
+      const permit = (await admit({ person })) as Permit
       permit.recordHang()
       permit.settle(new SourceError('dojah', 'timeout', { problem: 'too_slow' }), 8000)
     }
@@ -140,51 +142,5 @@ describe('a call guard', () => {
     ;((await guard.admit()) as Permit).release()
     expect(refunds()).toBe(1)
     expect(guard.read()).toMatchObject({ state: 'closed', calls: 0 })
-  })
-})
-
-describe('a refund that fails', () => {
-  const openTable = () => {
-    const written: string[] = []
-    const table = {
-      isUnavailable: false,
-      written,
-      spend: async () => {
-        written.push('spend')
-        return 'admitted'
-      },
-      refund: async () => {
-        if (table.isUnavailable) throw new Error('store unavailable')
-        written.push('refund')
-      },
-    }
-    return table
-  }
-  const openSharedState = (table: ReturnType<typeof openTable>) =>
-    createSharedState({ table: table as never, prices: {}, node: 'here' })
-
-  it('does not fail the call, and is retried with the next one', async () => {
-    const table = openTable()
-    const sharedState = openSharedState(table)
-    const spending = (await sharedState.spend('dojah')) as Spending
-    table.isUnavailable = true
-    await spending.refund()
-    expect(table.written).toEqual(['spend'])
-    await sharedState.spend('dojah')
-    table.isUnavailable = false
-    await sharedState.spend('dojah')
-    await sharedState.close()
-    expect(table.written.filter((each) => each === 'refund')).toHaveLength(1)
-  })
-
-  it('is retried when the shared state is closed', async () => {
-    const table = openTable()
-    const sharedState = openSharedState(table)
-    const spending = (await sharedState.spend('dojah')) as Spending
-    table.isUnavailable = true
-    await spending.refund()
-    table.isUnavailable = false
-    await sharedState.close()
-    expect(table.written).toEqual(['spend', 'refund'])
   })
 })

@@ -17,6 +17,7 @@ const values = {
   url: 'https://prembly.example.com',
   price: 0,
   dailyCap: undefined,
+  connections: 512,
   apiKey: 'key',
   appId: undefined,
   vninPath: '/vnin',

@@ -65,6 +65,7 @@ describe('an answer', () => {
     url: 'https://api.example.com',
     price: 0,
     dailyCap: undefined,
+    connections: 512,
     clientId: 'client',
     secret: 'secret',
     vninPath: '/v1/ng/identities/virtual-nin/{number}',

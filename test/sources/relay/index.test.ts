@@ -140,6 +140,7 @@ describe('the credentials', () => {
     url: 'https://verify.example.com/api/v2',
     price: 0,
     dailyCap: undefined,
+    connections: 512,
     key: undefined,
     publicKey: undefined,
     secretKey: undefined,

@@ -20,6 +20,7 @@ const open = (reply: HttpReply, premium: 'on' | 'off' = 'off', requests: HttpReq
       url: 'https://youverify.example.com',
       price: 0,
       dailyCap: undefined,
+      connections: 512,
       token: 'token',
       vninPath: '/v2/api/identity/ng/vnin',
       ninPath: '/nin',

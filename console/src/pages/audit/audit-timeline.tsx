@@ -150,7 +150,7 @@ const RESULT_TONES: Readonly<Record<string, Tone>> = {
   watchlisted: 'warn',
   names_differ: 'warn',
 }
-const SKIPPED = ['disabled', 'breaker_open', 'spend_cap', 'retry_after', 'paid_calls']
+const SKIPPED = ['disabled', 'breaker_open', 'spend_cap', 'retry_after', 'paid_calls', 'busy']
 
 function toResultTone(result: string): Tone {
   return RESULT_TONES[result] ?? (SKIPPED.includes(result) ? 'dim' : 'bad')

@@ -1,0 +1,209 @@
+import { steadyNow, toLagosDay } from '../contract/time.ts'
+import type { LateRefund, SpendTable } from './spend-table.ts'
+
+/** The price of one call and the daily cap of each source, in kobo. */
+export type Prices = Readonly<
+  Record<string, { readonly price: number; readonly dailyCap: number | undefined }>
+>
+
+/** The price of one call, which is written as spent in the commit before the call. */
+export type Money = {
+  readonly name: string
+  readonly day: number
+  /** The process that spends it. */
+  readonly node: string
+  readonly kobo: number
+  /** Whether the commit checks the lease. */
+  readonly isCapped: boolean
+}
+
+/**
+ * The part of the daily caps that this process may spend. A call takes its price here, without a round trip while the lease lasts, and
+ * the commit before the call checks it again: a lease may have been taken back from a process that seemed dead. All nodes together
+ * never exceed a cap.
+ */
+export type SpendLeases = {
+  readonly take: (name: string) => Promise<Money | 'spend_cap'>
+  /** It was not spent, or the commit has given it back. */
+  readonly putBack: (money: Money) => void
+  /** The commit found no lease, or it is not known what the commit did. */
+  readonly lose: (money: Money) => void
+  /** Uncounts a call in a commit of its own. Never fails: what cannot be written now is tried again with the next call. */
+  readonly refundLate: (refund: LateRefund) => Promise<void>
+  /** Gives back the leases that no call has used since the last time. */
+  readonly releaseIdle: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+type Lease = {
+  readonly name: string
+  readonly day: number
+  /** Undefined: no cap. */
+  leftKobo: number | undefined
+  /** What the last request was granted. */
+  portionKobo: number
+  /** The store may hold more of the lease than is left here. */
+  isUnsure: boolean
+  wasUsed: boolean
+  asking: Promise<void> | undefined
+}
+
+/** A lease of which less than this is left is renewed while calls go on. */
+const RENEW_BELOW = 0.25
+
+export function createSpendLeases(
+  table: SpendTable,
+  prices: Prices,
+  node: string,
+  now: () => number = steadyNow,
+): SpendLeases {
+  const { leases, open, ask, release } = createLeases(table, prices, node, now)
+  const refunds = createRefunds(table, () => toLagosDay(now()))
+  const findLease = ({ name, day }: Money): Lease | undefined => {
+    const lease = leases.get(name)
+    return lease?.day === day ? lease : undefined
+  }
+  const putBack = (money: Money) => {
+    const lease = findLease(money)
+    // Otherwise the lease is read from the store again.
+    if (lease?.leftKobo !== undefined && !lease.isUnsure) lease.leftKobo += money.kobo
+  }
+  return {
+    take: async (name) => {
+      refunds.retry()
+      const day = toLagosDay(now())
+      const kobo = prices[name]?.price ?? 0
+      const lease = await open(name, day)
+      lease.wasUsed = true
+      const money = { name, day, node, kobo, isCapped: lease.leftKobo !== undefined }
+      if (lease.leftKobo === undefined) return money
+      // Another caller may have taken what was granted: as long as something is granted, it is worth asking again.
+      while (lease.leftKobo < kobo) {
+        await ask(lease)
+        if (lease.leftKobo < kobo && lease.portionKobo === 0) return 'spend_cap'
+      }
+      lease.leftKobo -= kobo
+      if (lease.leftKobo < lease.portionKobo * RENEW_BELOW) ask(lease).catch(() => {})
+      return money
+    },
+    putBack,
+    lose: (money) => {
+      const lease = findLease(money)
+      if (lease?.leftKobo === undefined) return
+      lease.leftKobo = 0
+      lease.isUnsure = true
+    },
+    refundLate: (refund) => refunds.give(refund, () => putBack({ ...refund, isCapped: true })),
+    releaseIdle: async () => {
+      await release(({ wasUsed }) => !wasUsed)
+      for (const lease of leases.values()) lease.wasUsed = false
+    },
+    close: async () => {
+      await refunds.close()
+      await release(() => true)
+    },
+  }
+}
+
+/** The leases of this process, one for each source, of the present day. */
+function createLeases(table: SpendTable, prices: Prices, node: string, now: () => number) {
+  const leases = new Map<string, Lease>()
+  const askOnce = async (lease: Lease) => {
+    const { name, day } = lease
+    if (lease.isUnsure) {
+      lease.isUnsure = false
+      lease.leftKobo = 0
+      await table.giveBack({ name, day, node })
+    }
+    const { price: kobo = 0, dailyCap } = prices[name] ?? {}
+    const capKobo = lease.leftKobo === undefined ? null : (dailyCap ?? null)
+    const granted = await table.lease({ name, day, node, kobo, capKobo }, now())
+    lease.portionKobo = granted
+    if (lease.leftKobo !== undefined) lease.leftKobo += granted
+  }
+  const ask = (lease: Lease): Promise<void> => {
+    lease.asking ??= askOnce(lease).finally(() => {
+      lease.asking = undefined
+    })
+    return lease.asking
+  }
+  return {
+    leases,
+    ask,
+    open: async (name: string, day: number): Promise<Lease> => {
+      const known = leases.get(name)
+      if (known?.day === day) {
+        // The row of this process is being made.
+        if (known.leftKobo === undefined && known.asking) await known.asking
+        return known
+      }
+      const { price = 0, dailyCap } = prices[name] ?? {}
+      const leftKobo = dailyCap !== undefined && price > 0 ? 0 : undefined
+      const state = { portionKobo: 0, isUnsure: false, wasUsed: true, asking: undefined }
+      const lease: Lease = { name, day, leftKobo, ...state }
+      leases.set(name, lease)
+      if (leftKobo === undefined)
+        await ask(lease).catch((error) => {
+          if (leases.get(name) === lease) leases.delete(name)
+          throw error
+        })
+      return lease
+    },
+    release: async (isIdle: (lease: Lease) => boolean): Promise<void> => {
+      for (const lease of leases.values()) {
+        if (lease.leftKobo === undefined || !isIdle(lease)) continue
+        if (lease.leftKobo === 0 && !lease.isUnsure) continue
+        lease.leftKobo = 0
+        lease.isUnsure = false
+        await table.giveBack({ name: lease.name, day: lease.day, node })
+      }
+    },
+  }
+}
+
+type Refunds = {
+  /** Never fails. `onWritten` is called when it was counted. */
+  readonly give: (refund: LateRefund, onWritten: () => void) => Promise<void>
+  /** Starts to write the pending refunds. */
+  readonly retry: () => void
+  /** Tries to write the pending refunds once more. */
+  readonly close: () => Promise<void>
+}
+
+/** The ids of refunds are kept this long. An older refund is not retried: its id may have been deleted, and it would count twice. */
+export const REFUND_DAYS = 7
+
+function createRefunds(table: Pick<SpendTable, 'refund'>, today: () => number): Refunds {
+  let pending: (readonly [LateRefund, () => void])[] = []
+  const writing = new Set<Promise<void>>()
+
+  const give = async (refund: LateRefund, onWritten: () => void): Promise<void> => {
+    const work = table.refund(refund).then(
+      (isNew) => {
+        if (isNew) onWritten()
+      },
+      () => {
+        // It may have been written, with only the confirmation lost. The id prevents counting it twice.
+        pending.push([refund, onWritten])
+      },
+    )
+    writing.add(work)
+    await work
+    writing.delete(work)
+  }
+  const retry = () => {
+    if (pending.length === 0) return
+    const refunds = pending.filter(([{ day }]) => day > today() - REFUND_DAYS)
+    pending = []
+    for (const [refund, onWritten] of refunds) void give(refund, onWritten)
+  }
+  return {
+    give,
+    retry,
+    close: async () => {
+      await Promise.all(writing)
+      retry()
+      await Promise.all(writing)
+    },
+  }
+}

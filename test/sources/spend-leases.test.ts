@@ -1,0 +1,141 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/context/store.ts'
+import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
+import { packParts } from '../../src/ledger/commit.ts'
+import { createSpendLeases, type Money } from '../../src/sources/spend-leases.ts'
+import { describeEngines, ENGINES, type Place } from '../engines.ts'
+
+const PRICE = 5000
+const PRICES = { dojah: { price: PRICE, dailyCap: 100 * PRICE }, free: { price: 0, dailyCap: undefined } }
+
+describeEngines(ENGINES, (engine) => {
+  let place: Place
+  let stores: [Store, Store]
+  beforeEach(async () => {
+    place = await engine.createPlace()
+    stores = [await place.open(), await place.open()]
+    for (const [index, store] of stores.entries()) await beat(store, `node-${index}`)
+  })
+  afterEach(async () => {
+    for (const store of stores) await store.close()
+  })
+
+  const beat = (store: Store, owner: string) => {
+    const figures = { worker: 1, version: '1', inFlight: 0, requestsPerS: 0, lagMs: 0, uptimeMs: 0 }
+    return store.nodes.sendHeartbeat({ owner, node: owner, ...figures }, steadyNow())
+  }
+  const openNode = (index: 0 | 1) => {
+    const node = `node-${index}`
+    const leases = createSpendLeases(stores[index].spend, PRICES, node)
+    const spend = async (money: Money, calls: 1 | -1 = 1) => {
+      const { audit } = stores[index]
+      const parts = packParts([{ spending: [{ ...money, node, calls }] }], steadyNow())
+      return (await audit.append({ rows: audit.packRows([]), parts })).refused
+    }
+    /** Takes and commits until the cap is reached, at most so many. */
+    const spendAll = async (most = 1000) => {
+      for (let count = 0; count < most; count++) {
+        const money = await leases.take('dojah')
+        if (money === 'spend_cap') return count
+        if ((await spend(money)).length > 0) {
+          leases.lose(money)
+          count -= 1
+        }
+      }
+      return most
+    }
+    return { leases, spend, spendAll }
+  }
+  const readSpent = async () => {
+    const rows = await stores[0].database.prepare('SELECT calls, kobo, leased_kobo FROM spend_shares').all()
+    return rows.reduce((sum: number, { kobo }) => sum + Number(kobo), 0)
+  }
+
+  it('one node spends the cap to the last call, with few leases', async () => {
+    const { spendAll } = openNode(0)
+    expect(await spendAll()).toBe(100)
+    expect(await readSpent()).toBe(100 * PRICE)
+  })
+
+  it('two nodes together never exceed it, and the last one can spend what the other gives back', async () => {
+    const [one, other] = [openNode(0), openNode(1)]
+    const counts = await Promise.all([one.spendAll(30), other.spendAll(30)])
+    expect(counts).toEqual([30, 30])
+    await one.leases.close()
+    expect(await other.spendAll()).toBe(40)
+    expect(await readSpent()).toBe(100 * PRICE)
+  })
+
+  it('what a dead node had leased comes back, and it cannot spend it when it wakes up', async () => {
+    const [dead, other] = [openNode(0), openNode(1)]
+    await dead.spendAll(3)
+    const kept = (await dead.leases.take('dojah')) as Money
+    await stores[0].nodes.leave('node-0')
+    expect(await other.spendAll()).toBe(97)
+    expect(await dead.spend(kept)).toEqual([[0, 'money_lost']])
+    dead.leases.lose(kept)
+    expect(await dead.leases.take('dojah')).toBe('spend_cap')
+    expect(await readSpent()).toBe(100 * PRICE)
+  })
+
+  it('a call that was not billed can be made again', async () => {
+    const { leases, spend, spendAll } = openNode(0)
+    const money = (await leases.take('dojah')) as Money
+    await spend(money)
+    await spend(money, -1)
+    leases.putBack(money)
+    expect(await spendAll()).toBe(100)
+  })
+
+  it('without a cap or a price, calls are counted and nothing is leased', async () => {
+    const { leases, spend } = openNode(0)
+    for (let count = 0; count < 3; count++)
+      expect(await spend((await leases.take('free')) as Money)).toEqual([])
+    const [row] = await stores[0].database.prepare('SELECT calls, kobo, leased_kobo FROM spend_shares').all()
+    expect([Number(row?.calls), Number(row?.kobo), Number(row?.leased_kobo)]).toEqual([3, 0, 0])
+  })
+})
+
+describe('a late refund', () => {
+  const REFUND = { id: 'a', name: 'free', day: 1, node: 'here', kobo: 0 }
+  const openTable = () => {
+    const written: string[] = []
+    const table = {
+      isUnavailable: false,
+      written,
+      lease: async () => 0,
+      giveBack: async () => {},
+      refund: async ({ id }: { readonly id: string }) => {
+        if (table.isUnavailable) throw new Error('store unavailable')
+        written.push(id)
+        return true
+      },
+    }
+    return table
+  }
+  const open = (table: ReturnType<typeof openTable>) =>
+    createSpendLeases(table as never, PRICES, 'here', () => DAY_MS)
+
+  it('never fails, and is tried again with the next call', async () => {
+    const table = openTable()
+    const leases = open(table)
+    table.isUnavailable = true
+    await leases.refundLate(REFUND)
+    await leases.take('free')
+    expect(table.written).toEqual([])
+    table.isUnavailable = false
+    await leases.take('free')
+    await leases.close()
+    expect(table.written).toEqual(['a'])
+  })
+
+  it('is tried again at the end', async () => {
+    const table = openTable()
+    const leases = open(table)
+    table.isUnavailable = true
+    await leases.refundLate(REFUND)
+    table.isUnavailable = false
+    await leases.close()
+    expect(table.written).toEqual(['a'])
+  })
+})
