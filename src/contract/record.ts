@@ -44,6 +44,8 @@ const MAX_WORD_LENGTH = 24
 
 /** Whether the text says that there is no value: empty, one of the words, or signs without a letter or digit. A masked value is one. */
 export function saysNothing(text: string): boolean {
+  // All the words begin with N or U, and most texts do not.
+  if (/^[a-mo-tv-z0-9]/i.test(text)) return false
   if (!/[\p{L}\p{N}*]/u.test(text)) return true
   return (
     text.length <= MAX_WORD_LENGTH &&

@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import { isLoopback } from '../settings/setting.ts'
 import { afterRunning, withDeadline } from '../telemetry/running-clock.ts'
 import { isPrivateAddress, lookupPublic, PrivateAddress } from './public-address.ts'
 import { exchangeError, type Progress, readRetryAfterMs } from './reply.ts'
-import { type Call, type HttpReply, type HttpRequest, type Send, SourceError } from './source.ts'
+import { type Call, type HttpReply, type Send, SourceError } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 export type Http = { readonly send: Send; readonly close: () => Promise<void> }
@@ -29,19 +30,18 @@ export function openHttp(options: HttpOptions): Http {
   const { source, url, allowPrivate, sendsTraceparent = false, attemptMs = ATTEMPT_MS } = options
   const base = new URL(url)
   const trusted = allowPrivate || isPrivateAddress(base.hostname)
-  const { request, load, close } = openClient(trusted)
+  // The calls under way are limited before: see guard/call-guard.ts. A second limit would make calls wait that are being timed.
+  const { dispatch, load, close } = openClient(trusted, null)
   // No call of a vendor waits for it.
   void load()
   const prefix = base.pathname.replace(/\/$/, '')
 
-  const sendBefore = async (
-    signal: AbortSignal,
-    { method, path, query, headers, body }: HttpRequest,
-    { onRetryAfter, traceparent }: Pick<Call, 'onRetryAfter' | 'traceparent'>,
-  ): Promise<HttpReply> => {
+  const send: Send = async ({ method, path, query, headers, body }, call) => {
+    const { signal, onRetryAfter, traceparent } = call
     const progress: Progress = { sent: false, answered: false }
     try {
-      const reply = await request({
+      const exchanging = exchange(source, progress, { signal, limitMs: attemptMs, onRetryAfter })
+      const options: Dispatcher.DispatchOptions = {
         origin: base.origin,
         path: prefix + path + (query ? `?${new URLSearchParams(query)}` : ''),
         method,
@@ -53,21 +53,106 @@ export function openHttp(options: HttpOptions): Http {
           ...headers,
         },
         body: body === undefined ? null : JSON.stringify(body),
-        signal,
-        opaque: progress,
-      })
-      progress.answered = true
-      const retryAfterMs = readRetryAfterMs(reply)
-      if (retryAfterMs !== undefined) onRetryAfter?.(retryAfterMs)
-      const bytes = await readBody(source, reply)
-      return toReply(source, reply, bytes)
+      }
+      return await exchanging(dispatch, options)
     } catch (error) {
-      throw exchangeError(source, error, progress, signal.aborted)
+      throw exchangeError(source, error, progress, error instanceof TimedOut)
     }
   }
-  const send: Send = (request, call) =>
-    withDeadline(attemptMs, (signal) => sendBefore(signal, request, call), call.signal)
   return { send, close }
+}
+
+/** The time of the request is over. */
+class TimedOut extends Error {}
+
+type ExchangeOptions = {
+  readonly signal: AbortSignal
+  readonly limitMs: number
+  readonly onRetryAfter: Call['onRetryAfter'] | undefined
+}
+
+/**
+ * One request and its reply, read into memory: undici's own `request` makes a stream of it, which costs more than the rest. Time during
+ * which our process stood still does not count, and what has arrived by then is read first.
+ */
+function exchange(source: string, progress: Progress, { signal, limitMs, onRetryAfter }: ExchangeOptions) {
+  return async (dispatch: Client['dispatch'], options: Dispatcher.DispatchOptions): Promise<HttpReply> => {
+    const { promise, resolve, reject } = Promise.withResolvers<HttpReply>()
+    let controller: Dispatcher.DispatchController | undefined
+    let failure: Error | undefined
+    const stop = (error: Error) => {
+      failure ??= error
+      reject(failure)
+      controller?.abort(failure)
+    }
+    const end = () => stop(new TimedOut())
+    let lastTurn: NodeJS.Immediate | undefined
+    const cancel = afterRunning(limitMs, () => {
+      // Immediates run after sockets were read.
+      lastTurn = setImmediate(end)
+    })
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end, { once: true })
+    const reading = createReading(source)
+    try {
+      await dispatch(options, {
+        onRequestStart: (given) => {
+          controller = given
+          // It waited for a connection for too long, and is not sent.
+          if (failure) return given.abort(failure)
+          progress.sent = true
+        },
+        onResponseStart: (_controller, status, headers) => {
+          progress.answered = true
+          const retryAfterMs = readRetryAfterMs({ statusCode: status, headers })
+          if (retryAfterMs !== undefined) onRetryAfter?.(retryAfterMs)
+          const problem = reading.start(status, headers)
+          if (problem) stop(problem)
+        },
+        onResponseData: (_controller, piece) => {
+          const problem = reading.add(piece)
+          if (problem) stop(problem)
+        },
+        onResponseEnd: () => {
+          try {
+            resolve(reading.finish())
+          } catch (error) {
+            reject(error)
+          }
+        },
+        onResponseError: (_controller, error) => reject(failure ?? error),
+      })
+      return await promise
+    } finally {
+      cancel()
+      clearImmediate(lastTurn)
+      signal.removeEventListener('abort', end)
+    }
+  }
+}
+
+/** A reply that arrives in pieces. `start` and `add` return why it cannot be used. */
+function createReading(source: string) {
+  const pieces: Buffer[] = []
+  let size = 0
+  let head: { readonly status: number; readonly headers: IncomingHttpHeaders } = { status: 0, headers: {} }
+  const refuse = (problem: SourceProblem) => new SourceError(source, 'bad_response', { problem })
+  return {
+    start: (status: number, headers: IncomingHttpHeaders): SourceError | undefined => {
+      head = { status, headers }
+      const encoding = headers['content-encoding']
+      if (encoding !== undefined && encoding !== 'identity') return refuse('compressed')
+      return Number(headers['content-length'] ?? 0) > MAX_REPLY_BYTES ? refuse('too_large') : undefined
+    },
+    add: (piece: Buffer): SourceError | undefined => {
+      size += piece.length
+      if (size > MAX_REPLY_BYTES) return refuse('too_large')
+      pieces.push(piece)
+      return undefined
+    },
+    finish: (): HttpReply =>
+      toReply(source, head, pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)),
+  }
 }
 
 type PostRequest = {
@@ -187,17 +272,6 @@ async function drop(body: RawReply['body'], maxBytes: number): Promise<void> {
   } catch {}
 }
 
-async function readBody(source: string, { headers, body }: RawReply): Promise<Buffer> {
-  const discard = (problem: SourceProblem) => {
-    body.on('error', () => {}).destroy()
-    return new SourceError(source, 'bad_response', { problem })
-  }
-  const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding !== 'identity') throw discard('compressed')
-  if (Number(headers['content-length'] ?? 0) > MAX_REPLY_BYTES) throw discard('too_large')
-  return readAll(body, MAX_REPLY_BYTES, () => discard('too_large'))
-}
-
 /** `tooLarge` is thrown for a longer body. */
 async function readAll(
   body: AsyncIterable<Buffer>,
@@ -214,7 +288,11 @@ async function readAll(
   return Buffer.concat(pieces)
 }
 
-function toReply(source: string, { statusCode: status, headers }: RawReply, bytes: Buffer): HttpReply {
+function toReply(
+  source: string,
+  { status, headers }: { readonly status: number; readonly headers: IncomingHttpHeaders },
+  bytes: Buffer,
+): HttpReply {
   try {
     return { status, body: JSON.parse(decode(bytes, headers['content-type'])) }
   } catch {
@@ -241,23 +319,31 @@ type RawReply = Awaited<ReturnType<Dispatcher['request']>>
 
 type Client = {
   readonly request: (request: Request) => Promise<RawReply>
+  readonly dispatch: (
+    options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+  ) => Promise<void>
   /** Loads the code before the first request needs it. */
   readonly load: () => Promise<unknown>
   readonly close: () => Promise<void>
 }
 
 /**
- * A client that connects under the rules of this program. `trusted`: also to private addresses. Its code takes 16 MB, so a server
- * without vendors and webhooks does not load it.
+ * A client that connects under the rules of this program. `trusted`: also to private addresses. `connections`: null for no limit. Its
+ * code takes 16 MB, so a server without vendors and webhooks does not load it.
  */
-function openClient(trusted: boolean): Client {
+function openClient(trusted: boolean, connections: number | null = CONNECTIONS): Client {
   let loading: ReturnType<typeof openAgent> | undefined
   const load = () => {
-    loading ??= openAgent(trusted)
+    loading ??= openAgent(trusted, connections)
     return loading
   }
   return {
     request: async (request) => (await load()).dispatcher.request(request),
+    dispatch: async (options, handler) => {
+      const { agent } = await load()
+      agent.dispatch(options, handler)
+    },
     load,
     close: async () => (await loading)?.close(),
   }
@@ -272,10 +358,10 @@ const CONNECT_MS = 2000
 const CONNECTIONS = 128
 
 /** Every request has a deadline of its own. */
-async function openAgent(trusted: boolean) {
+async function openAgent(trusted: boolean, connections: number | null) {
   const { Agent, buildConnector } = await import('undici')
   const agent = new Agent({
-    connections: CONNECTIONS,
+    connections,
     pipelining: 1,
     maxHeaderSize: MAX_HEAD_BYTES,
     // undici's own: the deadline of the request does not count time during which our process stood still.
@@ -283,7 +369,7 @@ async function openAgent(trusted: boolean) {
     bodyTimeout: 0,
     connect: createConnect(trusted, buildConnector),
   })
-  return { dispatcher: agent.compose(recordSending), close: () => agent.destroy() }
+  return { agent, dispatcher: agent.compose(recordSending), close: () => agent.destroy() }
 }
 
 /** undici calls onRequestStart when it has a connection and starts to write the request. */

@@ -18,12 +18,15 @@ export type Given<T> = {
 
 const MAX_TEXT_LENGTH = 500
 
+const BLANK_NIN = createBlankRecord('nin')
+const BLANK_BVN = createBlankRecord('bvn')
+
 /**
  * Converts a vendor's values to the contract's spelling. A value that cannot be read becomes empty. All phones are kept, as
  * `joinPhones` writes them: the one to return depends on the phone in the request.
  */
 export function completeNin(given: Given<NinRecord>): NinRecord {
-  const record = fill(createBlankRecord('nin'), given)
+  const record = fill(BLANK_NIN, given)
   const info = record.personal_info
   info.gender = toGender(info.gender, 'm', 'f')
   info.phone_number = joinPhones(given.personal_info?.phone_number)
@@ -33,7 +36,7 @@ export function completeNin(given: Given<NinRecord>): NinRecord {
 }
 
 export function completeBvn(given: Given<BvnRecord>): BvnRecord {
-  const record = fill(createBlankRecord('bvn'), given)
+  const record = fill(BLANK_BVN, given)
   const info = record.personal_info
   info.gender = toGender(info.gender, 'Male', 'Female')
   info.phone_number = joinPhones(given.personal_info?.phone_number)
@@ -94,7 +97,7 @@ function findWatchList(part: unknown, depth: number): string | null {
   return null
 }
 
-const NAME_FIELDS: readonly string[] = [
+const NAME_FIELDS: ReadonlySet<string> = new Set([
   'first_name',
   'middle_name',
   'last_name',
@@ -104,19 +107,21 @@ const NAME_FIELDS: readonly string[] = [
   // Of the next of kin.
   'firstname',
   'surname',
-]
+])
 
 /** The blank record with the given values. Fields that it does not have are dropped. */
 function fill<T extends object>(blank: T, given: unknown): T {
   const values = toFields(given)
-  const entries = Object.entries(blank).map(([name, empty]) => [
-    name,
-    typeof empty === 'object' && empty !== null
-      ? fill(empty, values[name])
-      : (NAME_FIELDS.includes(name) ? toName(toText(values[name])) : toValue(values[name])) || empty,
-  ])
-  return Object.fromEntries(entries) as T
+  const filled: Record<string, unknown> = {}
+  for (const [name, empty] of Object.entries(blank)) {
+    const isPart = typeof empty === 'object' && empty !== null
+    filled[name] = isPart ? fill(empty, values[name]) : toFieldValue(name, values[name]) || empty
+  }
+  return filled as T
 }
+
+const toFieldValue = (name: string, value: unknown): string =>
+  NAME_FIELDS.has(name) ? toName(toText(value)) : toValue(value)
 
 /** The text of a value in a record: empty for a word that means that there is none. Parts of a list are judged one by one. */
 const toValue = (value: unknown): string => {
@@ -192,15 +197,17 @@ export function toCleanReference(
   if (!/\d/.test(text) || /^\d{10,13}$/.test(text)) return undefined
   const digits = toDigits(text)
   const lower = text.toLowerCase()
-  const personal = listPersonal(record)
+  if (secrets.some((secret) => digits.includes(secret))) return undefined
+  const values: FieldText[] = []
+  addTexts(values, '', record)
   const isPersonal =
-    secrets.some((secret) => digits.includes(secret)) ||
-    personal.digits.some((secret) => digits.includes(secret)) ||
-    personal.words.some((word) => lower.includes(word))
+    listNumbers(values).some((secret) => digits.includes(secret)) ||
+    // A word has three letters at least.
+    (/[a-z]{3}/.test(lower) && listWords(values).some((word) => lower.includes(word)))
   return isPersonal ? undefined : text
 }
 
-type Personal = { readonly digits: readonly string[]; readonly words: readonly string[] }
+type FieldText = readonly [field: string, text: string]
 
 const MIN_DIGITS = 7
 const PHONE_CORE = 10
@@ -208,29 +215,29 @@ const PHONE_CORE = 10
 const MIN_NAME = 3
 const MIN_WORD = 5
 
-/** The numbers and words of a record that identify the person. */
-function listPersonal(record: unknown): Personal {
-  const values = listTexts('', record)
-  const numbers = values.map(([, text]) => toDigits(text)).filter((text) => text.length >= MIN_DIGITS)
-  return {
-    // A phone may be written without its 0 or 234.
-    digits: numbers.flatMap((text) => [text, text.slice(-PHONE_CORE)]),
-    words: values.flatMap(([field, text]) => {
-      const least = field.includes('name') ? MIN_NAME : MIN_WORD
-      return text
-        .normalize('NFD')
-        .replace(/\p{M}/gu, '')
-        .toLowerCase()
-        .split(/[^a-z]+/)
-        .filter((word) => word.length >= least)
-    }),
-  }
-}
+/** The numbers of a record that identify the person. A phone may be written without its 0 or 234. */
+const listNumbers = (values: readonly FieldText[]): string[] =>
+  values
+    .map(([, text]) => toDigits(text))
+    .filter((text) => text.length >= MIN_DIGITS)
+    .flatMap((text) => [text, text.slice(-PHONE_CORE)])
 
-function listTexts(field: string, value: unknown): (readonly [field: string, text: string])[] {
-  if (typeof value === 'string') return [[field, value]]
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, inner]) => listTexts(name, inner))
+/** The words of a record that identify the person. */
+const listWords = (values: readonly FieldText[]): string[] =>
+  values.flatMap(([field, text]) => {
+    const least = field.includes('name') ? MIN_NAME : MIN_WORD
+    return text
+      .normalize('NFD')
+      .replace(/\p{M}/gu, '')
+      .toLowerCase()
+      .split(/[^a-z]+/)
+      .filter((word) => word.length >= least)
+  })
+
+function addTexts(values: FieldText[], field: string, value: unknown): void {
+  if (typeof value === 'string') values.push([field, value])
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, inner] of Object.entries(value)) addTexts(values, name, inner)
 }
 
 const toDigits = (text: string) => text.replace(/[^0-9]/g, '')

@@ -212,11 +212,18 @@ const ALWAYS_SLOW = 1.5
 export function createHedgeDelay(now: () => number = () => performance.now()): HedgeDelay {
   const times: number[] = []
   let recorded = 0
+  /** Undefined until it is needed. */
   let median: number | undefined
   let answeredAt = Number.NEGATIVE_INFINITY
 
-  const toMs = ({ factor, min, max, unknown }: Rule) =>
-    median === undefined ? unknown : Math.min(Math.max(median * factor, min), max)
+  const readMedian = (): number | undefined => {
+    if (recorded >= MIN_KNOWN) median ??= times.toSorted((one, other) => one - other)[times.length >> 1]
+    return median
+  }
+  const toMs = ({ factor, min, max, unknown }: Rule) => {
+    const ms = readMedian()
+    return ms === undefined ? unknown : Math.min(Math.max(ms * factor, min), max)
+  }
   return {
     recordAnswer: () => {
       answeredAt = now()
@@ -224,11 +231,11 @@ export function createHedgeDelay(now: () => number = () => performance.now()): H
     recordSuccess: (ms) => {
       times[recorded % REMEMBERED] = ms
       recorded += 1
-      if (recorded >= MIN_KNOWN) median = times.toSorted((one, other) => one - other)[times.length >> 1]
+      median = undefined
     },
     remainingMs: (startedAt, isSuspect) => {
       if (isSuspect) return startedAt + toMs(SUSPECT) - now()
-      const delay = Math.max(toMs(USUAL), (median ?? 0) * ALWAYS_SLOW)
+      const delay = Math.max(toMs(USUAL), (readMedian() ?? 0) * ALWAYS_SLOW)
       return Math.min(Math.max(startedAt, answeredAt) + delay, startedAt + 2 * delay) - now()
     },
   }
