@@ -6,13 +6,15 @@ import { CURRENT, ROOT } from './checkout.ts'
 import { load } from './load/generator.ts'
 import type { RequestSpec } from './load/request-spec.ts'
 import { toWhole } from './options.ts'
+import type { Stop } from './parts/live.ts'
+import { startVendor, toVendorEnv } from './parts/vendor.ts'
 import { openSqliteRegistry } from './registry.ts'
 import { CONNECTIONS, LOOKUPS, startTabbat, VERIFICATIONS } from './servers/tabbat.ts'
 
 /**
  * Where the time goes, as text: the functions in which each thread of the server was found most often, under load.
- * node bench/profile.ts verify-nin|verify-nin-live|verify-nin-live-key|lookup [--seconds 5] [--top 30] [--records 100000]
- * Live is with SQLite; -key sends an Idempotency-Key with each request.
+ * node bench/profile.ts verify-nin|verify-nin-live|verify-nin-live-key|vendor|lookup [--seconds 5] [--top 30] [--records 100000]
+ * Live is with SQLite; -key sends an Idempotency-Key with each request; vendor asks one that answers at once.
  */
 type Profile = {
   readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[]
@@ -30,6 +32,7 @@ const REQUESTS: Readonly<Record<string, RequestSpec>> = {
   'verify-nin': VERIFICATIONS['verify-nin'],
   'verify-nin-live': LIVE,
   'verify-nin-live-key': { ...LIVE, isIdempotent: true },
+  vendor: LIVE,
   lookup: LOOKUPS['list-internet-bundles'],
 }
 
@@ -58,8 +61,10 @@ try {
 
 async function record(asked: RequestSpec, seconds: number): Promise<Span> {
   const { spec, dataDir } = await prepare(asked)
+  const stops: Stop[] = []
+  const env = name === 'vendor' ? toVendorEnv(await startVendor({ folder }, '0', stops)) : {}
   const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-  const server = await startTabbat({ dataDir, flags })
+  const server = await startTabbat({ dataDir, flags, env })
   const what = { port: server.port, spec, connections: CONNECTIONS[spec.method] }
   // Compiling is not what is asked about either.
   await load({ ...what, seconds: 1 })
@@ -67,13 +72,15 @@ async function record(asked: RequestSpec, seconds: number): Promise<Span> {
   const { requests } = await load({ ...what, seconds })
   const to = readClock()
   await server.stop()
+  for (const stop of stops) await stop()
   console.log(`${name}: ${requests} requests in ${seconds} s, with the profiler on`)
   return { from, to, requests }
 }
 
 /** Live requests are about people of a filled registry. */
 async function prepare(asked: RequestSpec): Promise<{ spec: RequestSpec; dataDir: string }> {
-  if (!name.startsWith('verify-nin-live')) return { spec: asked, dataDir: join(folder, 'data') }
+  if (!name.startsWith('verify-nin-live') && name !== 'vendor')
+    return { spec: asked, dataDir: join(folder, 'data') }
   const count = toWhole('--records', values.records)
   const { dataDir, key } = await openSqliteRegistry(CURRENT, folder, count, console.log)
   return { spec: { ...asked, key, count } as RequestSpec, dataDir }

@@ -79,7 +79,11 @@ export async function measureVendor(bench: Bench): Promise<VendorResults> {
   }
 }
 
-async function startVendor({ folder }: Bench, ms: string, stops: Stop[]): Promise<Server> {
+export async function startVendor(
+  { folder }: Pick<Bench, 'folder'>,
+  ms: string,
+  stops: Stop[],
+): Promise<Server> {
   return startProgram('vendor', folder, ['vendor', ms], stops)
 }
 
@@ -99,7 +103,7 @@ async function startProgram(
 }
 
 /** With a price and a cap that is never reached: money is counted, as in life. */
-const toEnv = (vendor: Server, env: Readonly<Record<string, string>> = {}) => ({
+export const toVendorEnv = (vendor: Server, env: Readonly<Record<string, string>> = {}) => ({
   TABBAT_NIN_SOURCES: 'dojah',
   TABBAT_DOJAH_URL: `http://127.0.0.1:${vendor.port}`,
   TABBAT_DOJAH_APP_ID: 'bench',
@@ -118,7 +122,7 @@ async function measureSqlite(
   const start = async (checkout: Checkout, name: string, vendor: Server) => {
     const dataDir = join(bench.folder, `vendor-${name}`)
     await fillRegistry(checkout, dataDir, await openPeople(bench.folder, 1))
-    const server = await startTabbat({ checkout, dataDir, env: toEnv(vendor) })
+    const server = await startTabbat({ checkout, dataDir, env: toVendorEnv(vendor) })
     stops.unshift(server.stop)
     return { servers: [server], key: readKey(dataDir) }
   }
@@ -160,7 +164,10 @@ async function measurePostgres(bench: Bench, fast: Server, stops: Stop[]): Promi
     const database = { TABBAT_DATABASE_URL: databaseUrl }
     const own = join(bench.folder, `vendor-${name}`)
     execFileSync('cp', ['-a', dataDir, own])
-    const server = await startTabbat({ dataDir: own, env: hasVendor ? toEnv(fast, database) : database })
+    const server = await startTabbat({
+      dataDir: own,
+      env: hasVendor ? toVendorEnv(fast, database) : database,
+    })
     stops.unshift(server.stop)
     return server
   }
