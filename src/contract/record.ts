@@ -66,6 +66,8 @@ const toPlain = (text: string) =>
 
 /** A name without the words for nothing in it: programs and clerks join the parts of "Ada null Obi". Empty without any letter. */
 export function toName(text: string): string {
+  // As most are: one word that does not begin as those for nothing.
+  if (/^[a-mo-tv-z][a-z'-]*$/i.test(text)) return text
   const words = text.split(' ').filter((word) => word !== '')
   const left = words.filter((word) => !WORDS_IN_NAMES.test(word))
   const isName = !saysNothing(text) && left.some((word) => /[\p{L}*]/u.test(word) && !saysNothing(word))

@@ -143,12 +143,16 @@ export function toText(value: unknown): string {
     .slice(0, MAX_TEXT_LENGTH)
 }
 
+/** Printable ASCII without spaces around it, and not masked. */
+const PLAIN_TEXT = /^[!-)+-~](?:[ -~]*[!-~])?$/
 /** What is left of a character of two units that was cut at the end. */
 const HALF_CHARACTER = /[\ud800-\udbff]$/
 
 function toPlainText(value: unknown): string {
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : ''
   if (typeof value !== 'string') return ''
+  // As most are: one line of plain characters.
+  if (PLAIN_TEXT.test(value) && value.length <= MAX_TEXT_LENGTH) return value
   // A masked value stays masked, with a fixed length that reveals nothing. A damaged one cannot be shown either.
   if (value.includes('\ufffd') || !value.isWellFormed()) return HIDDEN
   const text = value
@@ -202,8 +206,7 @@ export function toCleanReference(
   addTexts(values, '', record)
   const isPersonal =
     listNumbers(values).some((secret) => digits.includes(secret)) ||
-    // A word has three letters at least.
-    (/[a-z]{3}/.test(lower) && listWords(values).some((word) => lower.includes(word)))
+    listWords(values.filter(mayHaveWordOf(lower))).some((word) => lower.includes(word))
   return isPersonal ? undefined : text
 }
 
@@ -222,14 +225,22 @@ const listNumbers = (values: readonly FieldText[]): string[] =>
     .filter((text) => text.length >= MIN_DIGITS)
     .flatMap((text) => [text, text.slice(-PHONE_CORE)])
 
+/** Whether a word of the text may be in the reference: a word has three letters at least. Most texts need no further look. */
+function mayHaveWordOf(reference: string): (value: FieldText) => boolean {
+  const triples = [...reference.matchAll(/(?=([a-z]{3}))/g)].map(([, triple = '']) => triple)
+  return ([, text]) => {
+    const plain = toPlainLetters(text)
+    return triples.some((triple) => plain.includes(triple))
+  }
+}
+
+const toPlainLetters = (text: string) => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()
+
 /** The words of a record that identify the person. */
 const listWords = (values: readonly FieldText[]): string[] =>
   values.flatMap(([field, text]) => {
     const least = field.includes('name') ? MIN_NAME : MIN_WORD
-    return text
-      .normalize('NFD')
-      .replace(/\p{M}/gu, '')
-      .toLowerCase()
+    return toPlainLetters(text)
       .split(/[^a-z]+/)
       .filter((word) => word.length >= least)
   })

@@ -6,7 +6,7 @@ import type { VendorReport } from '../battery/vendor-run.ts'
 /** The short form of `npm run battery:crash -- --vendor-sqlite 200`, and every check of it with facts that are wrong. */
 let report: VendorReport
 beforeAll(async () => {
-  report = await crashVendorSqlite({ rounds: 2, calm: 30, hasGuesses: false, say: () => {} })
+  report = await crashVendorSqlite({ rounds: 2, calm: 30, say: () => {} })
 }, 120_000)
 
 it('two kill -9 of a server that calls vendors agree with the ledger of the vendors', () => {
