@@ -47,6 +47,11 @@ export type RunningKey = Omit<AnswerQuestion, 'name'> & {
 type LocalIdempotency = {
   /** Throws if a request with this key runs in this process. */
   readonly begin: (use: KeyUse) => RunningKey
+  /**
+   * For a request that claims its key in the store: the same request may run. Throws if another request with this key runs in this
+   * process. `isKnown`: the store probably has the key.
+   */
+  readonly join: (use: KeyUse) => { readonly key: RunningKey; readonly isKnown: boolean }
   /** Whether this process has stored a response under this key not long ago. May be wrong both ways. */
   readonly isLikelyStored: (running: RunningKey) => boolean
   /** The stored response. Throws if it is the response to another request, or if its request still runs elsewhere. */
@@ -65,18 +70,25 @@ type LocalIdempotency = {
 export function createLocalIdempotency(keyring: Keyring, owner: string): LocalIdempotency {
   const running = new Map<string, RunningKey>()
   const recent = createRecentNames()
+  const join: LocalIdempotency['join'] = (use) => {
+    const { keyId, operation, reference, subject } = use
+    const { name, fingerprint } = hashKeyUse(keyring.idempotency, use)
+    const text = `${keyId} ${operation} ${name.toString('hex')}`
+    const known = recent.has(name) ? undefined : reference
+    const key = { keyId, operation, reference: known, name, fingerprint, subject, text }
+    const other = running.get(text)
+    if (other && !other.fingerprint.equals(fingerprint)) throw runningError(false)
+    if (!other) running.set(text, key)
+    return { key, isKnown: other !== undefined || recent.has(name) }
+  }
   return {
     begin: (use) => {
-      const { keyId, operation, reference, subject } = use
-      const { name, fingerprint } = hashKeyUse(keyring.idempotency, use)
-      const text = `${keyId} ${operation} ${name.toString('hex')}`
-      const other = running.get(text)
-      if (other) throw runningError(other.fingerprint.equals(fingerprint), other.reference)
-      const known = recent.has(name) ? undefined : reference
-      const key = { keyId, operation, reference: known, name, fingerprint, subject, text }
-      running.set(text, key)
+      const { key } = join(use)
+      const first = running.get(key.text)
+      if (first !== key) throw runningError(true, first?.reference)
       return key
     },
+    join,
     isLikelyStored: ({ name }) => recent.has(name),
     read: (key, stored) => {
       const { name, fingerprint } = key
@@ -107,7 +119,9 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
       }
     },
     remember: ({ name }) => recent.add(name),
-    end: ({ text }) => void running.delete(text),
+    end: (key) => {
+      if (running.get(key.text) === key) running.delete(key.text)
+    },
   }
 }
 

@@ -99,14 +99,14 @@ async function verifyExternal<T extends object>(
   const { idempotencyKey: header, caller } = request
   // Idempotency: the first response under a key is replayed.
   const use = header === undefined ? undefined : toKeyUse(idType, request, header, subject)
-  const key = use && deps.local.idempotency.begin(use)
+  const { key, isKnown } = use ? deps.local.idempotency.join(use) : NO_KEY
   const claim = use && key && deps.idempotency.open(use, key)
   // Guess limit: not in the sandbox, where people are synthetic.
   const guess = caller.mode === 'live' ? deps.guessLimit.open(caller, subject, toGuess(request)) : undefined
   const verification = createVerification(deps, idType, request, subject, claim)
   const commits = new Commits(verification, { claim, guess })
   try {
-    if (key && deps.local.idempotency.isLikelyStored(key)) await commits.recall()
+    if (isKnown) await commits.recall()
 
     // Ask and match: key, guess, intent and price are durable before a source outside this process is asked.
     const decision = await askAndMatch(verification, commits)
@@ -132,6 +132,8 @@ async function verifyExternal<T extends object>(
     if (key) deps.local.idempotency.end(key)
   }
 }
+
+const NO_KEY = { key: undefined, isKnown: false }
 
 /** One commit: the audit row, the response under its Idempotency-Key, and the end of the guess. */
 async function recordOutcome<T>(
