@@ -58,7 +58,7 @@ async function appendRecords(
   }
   const row = await database.prepare(toInsertIfPassed(partition)).get(...values, ...toCommitValues(parts))
   const { refused, late } = (row?.facts ?? {}) as { refused?: CommitFacts; late?: readonly number[] }
-  if (refused) return { refused: findRefused(parts, refused), late: [] }
+  if (refused) return { refused: requireReason(findRefused(parts, refused)), late: [] }
   return late ? { refused: [], late: late.map((index) => parts.completions[index]?.position ?? 0) } : APPENDED
 }
 
@@ -137,6 +137,15 @@ async function retryIfTaken<T>(work: () => Promise<T>): Promise<T> {
 
 /** Raised by commit_verifications. */
 const TAKEN_MEANWHILE = 'TB409'
+
+/**
+ * The facts are read after the refusal, and another node may have ended its cause, such as a guess that it withdrew. Nothing is
+ * written then: without a reason it must not pass for a commit.
+ */
+function requireReason(refused: Appended['refused']): Appended['refused'] {
+  if (refused.length > 0) return refused
+  throw Object.assign(new Error('the reason of a refusal has ended'), { code: TAKEN_MEANWHILE })
+}
 
 export function toCommitValues(batch: CommitBatch): Value[] {
   const { at, since, day, maxByKey, maxByAll, guesses, answers, sealed } = batch
