@@ -144,6 +144,10 @@ async function refundInTx(
     .run(id, day)
   if (isNew === 0) return false
   if (payer) await refundPaidCall(tx, payer)
+  // In the order of functions/commit-verifications.sql: another one can deadlock.
+  await tx
+    .prepare(`UPDATE spend_shares SET calls = calls - 1, kobo = kobo - $4 WHERE ${MINE}`)
+    .run(name, day, node, kobo)
   if (key)
     await tx
       .prepare(
@@ -151,8 +155,5 @@ async function refundInTx(
          WHERE month = $1 AND key_id = $2 AND name = $3 AND node = $4`,
       )
       .run(key.month, key.id, name, node, kobo)
-  await tx
-    .prepare(`UPDATE spend_shares SET calls = calls - 1, kobo = kobo - $4 WHERE ${MINE}`)
-    .run(name, day, node, kobo)
   return true
 }

@@ -5,7 +5,7 @@ import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
 import { POSTGRES } from '../engines.ts'
 import { hasPostgres } from '../postgres.ts'
-import { admitGuess } from './commit-parts.ts'
+import { admitGuess, commitParts } from './commit-parts.ts'
 
 /** Two nodes that write at the same moment. Another session holds a lock until both are where the test wants them. */
 describe.skipIf(!hasPostgres())('commits of several nodes on PostgreSQL', () => {
@@ -45,5 +45,85 @@ describe.skipIf(!hasPostgres())('commits of several nodes on PostgreSQL', () => 
     expect(await admitting).toBe('admitted')
     const { rows } = await other.query('SELECT id FROM attempts')
     expect(rows).toEqual([{ id: 'two' }])
+  })
+
+  it('a late refund and a commit of the same key and source do not wait for each other', async () => {
+    const money = { name: 'dojah', day: 1, node: 'here', kobo: 100, isCapped: false }
+    const spending = [{ ...money, calls: 1, key: { id: 'key', month: '2026-11' } }] as const
+    await store.spend.lease({ ...money, capKobo: null }, steadyNow())
+    expect(await commitParts(store, [{ spending }])).toEqual([])
+
+    await other.query('BEGIN')
+    await other.query('SELECT 1 FROM key_spend_shares FOR UPDATE')
+    const refunding = store.spend.refund({ ...spending[0], id: 'refund' })
+    await expect.poll(countWaiting).toBe(1)
+    const committing = commitParts(store, [{ spending }])
+    await expect.poll(countWaiting).toBe(2)
+    await other.query('COMMIT')
+
+    expect(await Promise.all([refunding, committing])).toEqual([true, []])
+    const { rows } = await other.query('SELECT calls::int, kobo::int FROM key_spend_shares')
+    expect(rows).toEqual([{ calls: 1, kobo: 100 }])
+  })
+
+  it('claims of one Idempotency-Key for several operations do not wait for each other', async () => {
+    const name = createHash('sha256').update('order-1').digest()
+    const toClaim = (operation: string, owner: string) => ({
+      claim: {
+        keyId: 'key',
+        operation,
+        name,
+        fingerprint: name,
+        subject: null,
+        owner,
+        leaseMs: 1000,
+        expiresAt: steadyNow() + DAY_MS,
+        paidCalls: 0,
+      },
+    })
+    await other.query('BEGIN')
+    await other.query(
+      `INSERT INTO idempotency (key_id, operation, name, fingerprint, owner, lease_until, expires_at)
+       VALUES ('key', 'c', $1, $1, '', 0, 0)`,
+      [name],
+    )
+    const one = commitParts(
+      store,
+      ['a', 'c', 'b'].map((operation) => toClaim(operation, 'one')),
+    )
+    await expect.poll(countWaiting).toBe(1)
+    const two = commitParts(
+      store,
+      ['b', 'a'].map((operation) => toClaim(operation, 'two')),
+    )
+    await expect.poll(countWaiting).toBe(2)
+    await other.query('ROLLBACK')
+
+    expect(await one).toEqual([])
+    expect(await two).toEqual([
+      [0, 'claimed'],
+      [1, 'claimed'],
+    ])
+  })
+
+  it('results about the same people that are kept for reuse do not wait for each other', async () => {
+    const toKept = (person: number) => ({
+      kept: {
+        subject: Buffer.alloc(32, person),
+        sealed: Buffer.from('sealed'),
+        expiresAt: steadyNow() + DAY_MS,
+      },
+    })
+    await other.query('BEGIN')
+    await other.query("INSERT INTO reused_results (subject, sealed, expires_at) VALUES ($1, 'x', 0)", [
+      Buffer.alloc(32, 3),
+    ])
+    const one = commitParts(store, [1, 3, 2].map(toKept))
+    await expect.poll(countWaiting).toBe(1)
+    const two = commitParts(store, [2, 1].map(toKept))
+    await expect.poll(countWaiting).toBe(2)
+    await other.query('ROLLBACK')
+
+    expect(await Promise.all([one, two])).toEqual([[], []])
   })
 })

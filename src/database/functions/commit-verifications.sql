@@ -3,9 +3,10 @@
 -- leased the money it spends. NULL when all passed and was written. When one is refused, nothing is written, and `refused` has the facts by
 -- which the caller decides which ones. `late` has the positions of responses whose claim another request has taken.
 --
--- Locks are taken in one order: people, then API keys, then Idempotency-Keys, each sorted, then the node's own rows. Most people have no
--- failures, so that one probe of the index answers for them. Every table is read by its index: PostgreSQL plans a statement once per
--- connection, when the tables may still be empty, and LIMIT 1 keeps it from turning a probe into a join of whole tables.
+-- Locks are taken in one order: people, then API keys, then Idempotency-Keys, each sorted, then the node's own rows (of sources, then of
+-- API keys), then results for reuse, sorted. Most people have no failures, so that one probe of the index answers for them. Every table is
+-- read by its index: PostgreSQL plans a statement once per connection, when the tables may still be empty, and LIMIT 1 keeps it from
+-- turning a probe into a join of whole tables.
 CREATE OR REPLACE FUNCTION commit_verifications(
     now_at BIGINT, since BIGINT, today BIGINT, max_by_key BIGINT, max_by_all BIGINT,
     guesses commit_guess[], answers checked_answer[], claims commit_claim[], payments commit_payment[], money JSONB,
@@ -83,12 +84,13 @@ CREATE OR REPLACE FUNCTION commit_verifications(
             FROM unnest(answers) WITH ORDINALITY
               AS a(key_id, operation, name, fingerprint, subject, owner, expires_at, sealed, record, n)
             LEFT JOIN LATERAL (SELECT true AS exists FROM registry WHERE registry.subject = a.record LIMIT 1) r ON true
-            WHERE (a.record IS NULL OR r.exists IS NOT NULL) ORDER BY a.name;
+            WHERE (a.record IS NULL OR r.exists IS NOT NULL) ORDER BY a.name, a.key_id, a.operation;
         ELSIF answer_count > 0 THEN
           INSERT INTO idempotency AS i (key_id, operation, name, fingerprint, subject, owner, lease_until, expires_at, sealed)
             SELECT a.key_id, a.operation, a.name, a.fingerprint, a.subject, a.owner, 0, a.expires_at, a.sealed
             FROM unnest(answers) WITH ORDINALITY
-              AS a(key_id, operation, name, fingerprint, subject, owner, expires_at, sealed, record, n) ORDER BY a.name
+              AS a(key_id, operation, name, fingerprint, subject, owner, expires_at, sealed, record, n)
+            ORDER BY a.name, a.key_id, a.operation
             ON CONFLICT (key_id, operation, name) DO UPDATE SET fingerprint = excluded.fingerprint, subject = excluded.subject,
               owner = excluded.owner, lease_until = 0, expires_at = excluded.expires_at, sealed = excluded.sealed
             WHERE i.expires_at <= now_at AND (i.sealed IS NOT NULL OR i.lease_until <= now_at)
@@ -103,7 +105,7 @@ CREATE OR REPLACE FUNCTION commit_verifications(
             (key_id, operation, name, fingerprint, subject, owner, lease_until, expires_at, paid_calls)
             SELECT c.key_id, c.operation, c.name, c.fingerprint, c.subject, c.owner, shared_clock(now_at) + c.lease_ms, c.expires_at,
               c.paid_calls
-            FROM unnest(claims) AS c ORDER BY c.name;
+            FROM unnest(claims) AS c ORDER BY c.name, c.key_id, c.operation;
         END IF;
         IF payment_count > 0 THEN
           UPDATE idempotency i SET paid_calls = i.paid_calls + 1 - p.refunded, expires_at = GREATEST(i.expires_at, p.expires_at)
@@ -230,6 +232,7 @@ CREATE OR REPLACE FUNCTION commit_verifications(
     END IF;
     IF kept IS NOT NULL THEN
       INSERT INTO reused_results AS r (subject, sealed, expires_at) SELECT k.subject, k.sealed, k.expires_at FROM unnest(kept) AS k
+        ORDER BY k.subject
         ON CONFLICT (subject) DO UPDATE SET sealed = excluded.sealed, expires_at = excluded.expires_at
         WHERE length(r.sealed) > 0 OR r.expires_at <= now_at;
     END IF;
