@@ -57,7 +57,7 @@ export function createSpendLeases(
   node: string,
   now: () => number = steadyNow,
 ): SpendLeases {
-  const { leases, open, ask, release } = createLeases(table, prices, node, now)
+  const { leases, open, ask, release, doubt } = createLeases(table, prices, node, now)
   const refunds = createRefunds(table, () => toLagosDay(now()))
   const findLease = ({ name, day }: Money): Lease | undefined => {
     const lease = leases.get(name)
@@ -89,9 +89,10 @@ export function createSpendLeases(
     putBack,
     lose: (money) => {
       const lease = findLease(money)
-      if (lease?.leftKobo === undefined) return
-      lease.leftKobo = 0
-      lease.isUnsure = true
+      if (!lease) return
+      // Without a cap, only its row can be missing, as after a failover: it is made again.
+      if (lease.leftKobo === undefined) leases.delete(lease.name)
+      else doubt(lease)
     },
     refundLate: (refund) => refunds.give(refund, () => putBack({ ...refund, isCapped: true })),
     releaseIdle: async () => {
@@ -108,16 +109,30 @@ export function createSpendLeases(
 /** The leases of this process, one for each source, of the present day. */
 function createLeases(table: SpendTable, prices: Prices, node: string, now: () => number) {
   const leases = new Map<string, Lease>()
+  const doubt = (lease: Lease) => {
+    lease.leftKobo = 0
+    lease.isUnsure = true
+  }
+  /** What the store may have done all the same is read again before the lease is used. */
+  const orDoubt = async <R>(lease: Lease, work: Promise<R>): Promise<R> => {
+    try {
+      return await work
+    } catch (error) {
+      if (lease.leftKobo !== undefined) doubt(lease)
+      throw error
+    }
+  }
+  const giveBack = (lease: Lease): Promise<void> => {
+    lease.leftKobo = 0
+    lease.isUnsure = false
+    return orDoubt(lease, table.giveBack({ name: lease.name, day: lease.day, node }))
+  }
   const askOnce = async (lease: Lease) => {
     const { name, day } = lease
-    if (lease.isUnsure) {
-      lease.isUnsure = false
-      lease.leftKobo = 0
-      await table.giveBack({ name, day, node })
-    }
+    if (lease.isUnsure) await giveBack(lease)
     const { price: kobo = 0, dailyCap } = prices[name] ?? {}
     const capKobo = lease.leftKobo === undefined ? null : (dailyCap ?? null)
-    const granted = await table.lease({ name, day, node, kobo, capKobo }, now())
+    const granted = await orDoubt(lease, table.lease({ name, day, node, kobo, capKobo }, now()))
     lease.portionKobo = granted
     if (lease.leftKobo !== undefined) lease.leftKobo += granted
   }
@@ -130,6 +145,7 @@ function createLeases(table: SpendTable, prices: Prices, node: string, now: () =
   return {
     leases,
     ask,
+    doubt,
     open: async (name: string, day: number): Promise<Lease> => {
       const known = leases.get(name)
       if (known?.day === day) {
@@ -153,9 +169,7 @@ function createLeases(table: SpendTable, prices: Prices, node: string, now: () =
       for (const lease of leases.values()) {
         if (lease.leftKobo === undefined || !isIdle(lease)) continue
         if (lease.leftKobo === 0 && !lease.isUnsure) continue
-        lease.leftKobo = 0
-        lease.isUnsure = false
-        await table.giveBack({ name: lease.name, day: lease.day, node })
+        await giveBack(lease)
       }
     },
   }

@@ -3,6 +3,7 @@ import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
 import { packParts } from '../../src/ledger/commit.ts'
 import { createSpendLeases, type Money } from '../../src/sources/spend-leases.ts'
+import type { SpendTable } from '../../src/sources/spend-table.ts'
 import { describeEngines, ENGINES, type Place } from '../engines.ts'
 
 const PRICE = 5000
@@ -24,9 +25,9 @@ describeEngines(ENGINES, (engine) => {
     const figures = { worker: 1, version: '1', inFlight: 0, requestsPerS: 0, lagMs: 0, uptimeMs: 0 }
     return store.nodes.sendHeartbeat({ owner, node: owner, ...figures }, steadyNow())
   }
-  const openNode = (index: 0 | 1) => {
+  const openNode = (index: 0 | 1, table: Partial<SpendTable> = {}) => {
     const node = `node-${index}`
-    const leases = createSpendLeases(stores[index].spend, PRICES, node)
+    const leases = createSpendLeases({ ...stores[index].spend, ...table }, PRICES, node)
     const spend = async (money: Money, calls: 1 | -1 = 1) => {
       const { audit } = stores[index]
       const parts = packParts([{ spending: [{ ...money, node, calls }] }], steadyNow())
@@ -85,6 +86,45 @@ describeEngines(ENGINES, (engine) => {
     await spend(money, -1)
     leases.putBack(money)
     expect(await spendAll()).toBe(100)
+  })
+
+  it('what cannot be given back while the store is unavailable is given back later', async () => {
+    let isUnavailable = true
+    const { leases, spendAll } = openNode(0, {
+      giveBack: async (request) => {
+        if (isUnavailable) throw new Error('store unavailable')
+        await stores[0].spend.giveBack(request)
+      },
+    })
+    await spendAll(3)
+    leases.lose((await leases.take('dojah')) as Money)
+    await expect(leases.take('dojah')).rejects.toThrow('store unavailable')
+    isUnavailable = false
+    expect(await spendAll()).toBe(97)
+  })
+
+  it('a lease whose confirmation is lost can be spent', async () => {
+    let isLost = true
+    const { leases, spendAll } = openNode(0, {
+      lease: async (request, now) => {
+        const granted = await stores[0].spend.lease(request, now)
+        if (isLost) throw new Error('connection lost')
+        return granted
+      },
+    })
+    await expect(leases.take('dojah')).rejects.toThrow('connection lost')
+    isLost = false
+    expect(await spendAll()).toBe(100)
+  })
+
+  it('without a cap, a row that a failover has lost is made again', async () => {
+    const { leases, spend } = openNode(0)
+    expect(await spend((await leases.take('free')) as Money)).toEqual([])
+    await stores[0].database.prepare('DELETE FROM spend_shares').run()
+    const money = (await leases.take('free')) as Money
+    expect(await spend(money)).toEqual([[0, 'money_lost']])
+    leases.lose(money)
+    expect(await spend((await leases.take('free')) as Money)).toEqual([])
   })
 
   it('without a cap or a price, calls are counted and nothing is leased', async () => {
