@@ -27,6 +27,8 @@ export class Commits {
   readonly #verification: Committed
   readonly #held: Held
   #hasBegun = false
+  /** The end is waited for: no further call is paid for. */
+  #isEnding = false
   #isOver = false
   #hasLeft = false
   /** The end of the guess, until it is written. */
@@ -57,6 +59,7 @@ export class Commits {
 
   /** Begins before, if no source was asked. Resolves to the reason if the change of the queue was refused: then nothing is written. */
   end(ending: Ending): Promise<QueueRefusal | undefined> {
+    this.#isEnding = true
     return this.#inTurn(async () => {
       await this.#beginOnce()
       return this.#end(ending)
@@ -65,6 +68,7 @@ export class Commits {
 
   /** Gives back what is still held: after a refusal or a failure. */
   abandon(error: unknown): Promise<void> {
+    this.#isEnding = true
     return this.#inTurn(() => this.#abandon(error))
   }
 
@@ -139,7 +143,7 @@ export class Commits {
     const { deps, request } = this.#verification
     for (;;) {
       // The deadline has passed meanwhile.
-      if (this.#isOver) throw new AppError('source_timeout')
+      if (this.#isEnding) throw new AppError('source_timeout')
       const money = await deps.leases.take(name)
       if (money === 'spend_cap') return money
       const key = { id: request.caller.keyId, month: toMonth(steadyNow()) }

@@ -1,0 +1,52 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import type { CommitParts, Refusal } from '../../src/ledger/commit.ts'
+import { createSpendLeases } from '../../src/sources/spend-leases.ts'
+import { Commits } from '../../src/verification/commits.ts'
+
+const PRICE = 100
+
+/** A verification with a daily cap of four calls, and a log that answers as the test says. */
+function open(record: (parts: CommitParts) => Promise<Refusal | undefined>) {
+  let leasedKobo = 0
+  const table = {
+    lease: async () => {
+      const granted = 4 * PRICE - leasedKobo
+      leasedKobo += granted
+      return granted
+    },
+    giveBack: async () => {
+      leasedKobo = 0
+    },
+    refund: async () => true,
+  }
+  const leases = createSpendLeases(table as never, { dojah: { price: PRICE, dailyCap: 4 * PRICE } }, 'here')
+  const guessLimit = { catchUp: () => undefined }
+  const verification = {
+    deps: { audit: { recordWith: record }, leases, guessLimit },
+    request: { caller: { keyId: 'key' } },
+    auditFields: {},
+    startedAt: '',
+  }
+  return { leases, commits: new Commits(verification as never, { guess: undefined }) }
+}
+
+const END = { entry: { phase: 'outcome' }, isFailedGuess: false } as const
+
+describe('the commits of a verification', () => {
+  it('end although the store refuses the money of a call again and again', async () => {
+    const { promise: hasRefused, resolve: refuse } = Promise.withResolvers<void>()
+    let refusals = 0
+    const { commits } = open(async ({ spending }) => {
+      if (!spending) return undefined
+      await nextTurn()
+      refusals += 1
+      if (refusals === 3) refuse()
+      return 'money_lost'
+    })
+    const paying = commits.pay('dojah').catch((error) => error.code)
+    await hasRefused
+    expect(await commits.end(END)).toBeUndefined()
+    expect(await paying).toBe('source_timeout')
+  })
+})
