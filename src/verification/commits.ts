@@ -163,7 +163,14 @@ export class Commits {
     const { deps, request } = this.#verification
     const refunds = this.#refunds
     const parts = { payment: this.#toPayment(), spending: [spending, ...refunds] }
-    const recorded = deps.audit.recordWith(parts, [])
+    let recorded: Promise<Refusal | undefined>
+    try {
+      recorded = deps.audit.recordWith(parts, [])
+    } catch (error) {
+      // Nothing was written.
+      deps.leases.putBack(spending)
+      throw error
+    }
     const refusal = await endAfter(request.trace?.startStep('commit_payment'), recorded).catch((error) => {
       this.#doubt([spending, ...refunds])
       throw error

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { AppError } from '../../src/errors.ts'
 import type { CommitParts, Refusal } from '../../src/ledger/commit.ts'
 import { createSpendLeases } from '../../src/sources/spend-leases.ts'
 import { Commits } from '../../src/verification/commits.ts'
@@ -48,5 +49,20 @@ describe('the commits of a verification', () => {
     await hasRefused
     expect(await commits.end(END)).toBeUndefined()
     expect(await paying).toBe('source_timeout')
+  })
+
+  it('put back the money of a further call that the log refused to write', async () => {
+    let isHealthy = true
+    const { commits, leases } = open((): Promise<undefined> => {
+      if (!isHealthy) throw new AppError('audit_unavailable')
+      return Promise.resolve(undefined)
+    })
+    expect(await commits.pay('dojah')).toHaveProperty('refund')
+    isHealthy = false
+    for (let count = 0; count < 5; count++)
+      await expect(commits.pay('dojah')).rejects.toHaveProperty('code', 'audit_unavailable')
+    isHealthy = true
+    for (let count = 0; count < 3; count++) expect(await leases.take('dojah')).toHaveProperty('kobo', PRICE)
+    expect(await leases.take('dojah')).toBe('spend_cap')
   })
 })
