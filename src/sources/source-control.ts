@@ -227,9 +227,13 @@ async function pay(
     const money = await leases.take(name)
     if (money === 'spend_cap')
       throw new UserError(`The next call of ${name} would exceed its daily cap, so it was not made.`)
-    const refusal = await audit.recordWith({ spending: [{ ...money, calls: 1 }] }, entries)
-    if (!refusal) return money
-    leases.lose(money)
+    let isWritten = false
+    try {
+      isWritten = (await audit.recordWith({ spending: [{ ...money, calls: 1 }] }, entries)) === undefined
+      if (isWritten) return money
+    } finally {
+      if (!isWritten) leases.lose(money)
+    }
   }
 }
 

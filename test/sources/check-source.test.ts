@@ -19,7 +19,7 @@ function createDeps({ capped = false } = {}) {
     leases: {
       take: async (name: string) =>
         capped ? 'spend_cap' : { name, day: 1, node: 'here', kobo: 5000, isCapped: true },
-      lose: () => {},
+      lose: () => void steps.push('lose'),
       refundLate: async () => void steps.push('refund'),
     },
     author: 'ada',
@@ -57,6 +57,13 @@ it('refunds a call that is not billed', async () => {
   const refused = new SourceError('acme', 'refused', { problem: 'credentials' })
   expect(await checkSource(toSource(steps, refused), LISTS, deps)).toMatchObject({ ok: false })
   expect(steps.at(-1)).toBe('refund')
+})
+
+it('keeps no money of a check that could not be recorded', async () => {
+  const { deps, steps } = createDeps()
+  const audit = { recordWith: () => Promise.reject(new Error('log unavailable')) }
+  await expect(checkSource(toSource(steps), LISTS, { ...deps, audit })).rejects.toThrow('log unavailable')
+  expect(steps).toEqual(['lose'])
 })
 
 it('makes no call above the cap, and counts no spend for lists or unavailable operations', async () => {
