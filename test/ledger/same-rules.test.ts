@@ -8,6 +8,8 @@ import { POSTGRES, SQLITE } from '../engines.ts'
 import { hasPostgres } from '../postgres.ts'
 import { admitGuess } from './commit-parts.ts'
 
+const NOW = 1_790_000_000_000
+
 /**
  * Rules that both databases compute, each in its own way. Both are given the same random cases, and every answer is compared. Keys,
  * people and references of a case are new, so that the cases of a run do not meet.
@@ -38,7 +40,6 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
       { numRuns: 120 },
     )
 
-  const NOW = 1_790_000_000_000
   const person = fc.nat(3)
   const key = fc.nat(2)
   const steps = <Step>(step: fc.Arbitrary<Step>, most = 14) =>
@@ -206,6 +207,46 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
     })
   })
 
+  it('about the two commits of a verification that asks a vendor', async () => {
+    const part = fc.record({
+      does: fc.constantFrom('begin', 'begin', 'pay', 'release', 'complete', 'refund'),
+      name: fc.nat(2),
+      owner: fc.nat(1),
+      key,
+      isFailed: fc.boolean(),
+      refunded: fc.nat(1),
+      most: fc.integer({ min: 1, max: 2 }),
+      isCapped: fc.boolean(),
+    })
+    // Of one verification, a commit has one part.
+    const batch = fc.uniqueArray(part, {
+      minLength: 1,
+      maxLength: 5,
+      selector: ({ name, owner, key }) => `${name} ${owner} ${key}`,
+    })
+    await check(steps(batch, 8), async (batches, id) => {
+      const node = `${id}/node`
+      for (const store of stores) {
+        await store.spend.lease({ name: 'free', day: 1, node, kobo: 1, capKobo: null }, NOW)
+        await store.spend.lease({ name: id, day: 1, node, kobo: 10, capKobo: 60 }, NOW)
+      }
+      await compare(batches, async (store, batch) => {
+        const answers: unknown[] = []
+        for (let rest = batch.map((each) => toVendorPart(id, each)); rest.length > 0; ) {
+          const { refused, late } = await store.audit.append({
+            rows: store.audit.packRows([]),
+            parts: packParts(rest, NOW),
+          })
+          answers.push({ refused: refused.toSorted(([one], [other]) => one - other), late })
+          if (refused.length === 0) break
+          const positions = new Set(refused.map(([position]) => position))
+          rest = rest.filter((_each, position) => !positions.has(position))
+        }
+        return [answers, await readWritten(store, id)]
+      })
+    })
+  })
+
   it('about the leases of a rate', async () => {
     const step = fc.record({
       does: fc.constantFrom('lease', 'lease', 'giveBack'),
@@ -276,4 +317,68 @@ function toBytes(id: string, number: number): Buffer {
   const bytes = Buffer.alloc(32, number + 1)
   bytes.write(id.replaceAll('-', ''), 0, 'hex')
   return bytes
+}
+
+type VendorPart = {
+  readonly does: 'begin' | 'pay' | 'release' | 'complete' | 'refund'
+  readonly name: number
+  readonly owner: number
+  readonly key: number
+  readonly isFailed: boolean
+  readonly refunded: number
+  readonly most: number
+  readonly isCapped: boolean
+}
+
+function toVendorPart(id: string, part: VendorPart): CommitParts {
+  const { does, isCapped, isFailed, refunded, most } = part
+  const keyId = `${id}-${part.key}`
+  const claim = {
+    keyId,
+    operation: 'verify_nin',
+    name: toBytes(id, part.name),
+    owner: `${id}:${part.owner}`,
+  }
+  const subject = claim.name.toString('hex')
+  const guess = `${id}/${part.key}/${part.name}/${part.owner}`
+  const money = {
+    name: isCapped ? id : 'free',
+    day: 1,
+    node: `${id}/node`,
+    kobo: isCapped ? 10 : 1,
+    isCapped,
+  }
+  const key = { id: keyId, month: '2026-11' }
+  const spending = [{ ...money, calls: does === 'refund' ? -1 : 1, key }] as const
+  const expiresAt = NOW + DAY_MS
+  const settled = { subject, id: guess, isFailed }
+  const kept = { subject: claim.name, sealed: Buffer.from([part.key]), expiresAt }
+  if (does === 'refund') return { spending }
+  if (does === 'pay') return { spending, payment: { payer: claim, most, expiresAt, refunded } }
+  if (does === 'release') return { settled, release: { claim, refunded, failure: isFailed ? 'x' : null } }
+  if (does === 'complete')
+    return { settled, kept, completion: { claim, sealed: Buffer.from('answer'), expiresAt } }
+  return {
+    guess: { subject, keyId, isWrong: true, maxPeople: 2, attempt: { counted: false }, id: guess },
+    claim: { ...claim, fingerprint: claim.name, subject: null, leaseMs: MINUTE_MS, expiresAt, paidCalls: 1 },
+    spending,
+  }
+}
+
+/** What the commits of a case have written. */
+async function readWritten({ database }: Store, id: string): Promise<unknown[]> {
+  const queries = [
+    `SELECT key_id, owner, paid_calls, last_failure, CASE WHEN sealed IS NULL THEN 0 ELSE 1 END AS is_sealed,
+       CASE WHEN lease_until = 0 THEN 0 ELSE 1 END AS is_leased FROM idempotency WHERE key_id LIKE $1`,
+    'SELECT key_id, id FROM attempts WHERE key_id LIKE $1',
+    'SELECT name, calls, kobo, leased_kobo FROM spend_shares WHERE node LIKE $1',
+    'SELECT key_id, name, calls, kobo FROM key_spend_shares WHERE node LIKE $1',
+    'SELECT key_id, subjects FROM key_days WHERE key_id LIKE $1',
+  ]
+  const written: unknown[] = []
+  for (const query of queries) {
+    const rows = await database.prepare(query).all(`${id}%`)
+    written.push(rows.map((row) => Object.values(row).map(String).join(' ')).toSorted())
+  }
+  return written
 }

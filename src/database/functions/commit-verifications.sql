@@ -148,9 +148,11 @@ CREATE OR REPLACE FUNCTION commit_verifications(
             OR i.sealed IS NULL AND i.lease_until <= now_at AND i.fingerprint = a.fingerprint AS is_replaceable
           FROM idempotency i WHERE i.key_id = a.key_id AND i.operation = a.operation AND i.name = a.name LIMIT 1) i ON true
         LEFT JOIN LATERAL (SELECT true AS exists FROM registry WHERE registry.subject = a.record LIMIT 1) r ON true;
-      SELECT array_agg(i.taken IS NULL ORDER BY c.n) INTO is_free
-        FROM unnest(claims) WITH ORDINALITY
-          AS c(key_id, operation, name, fingerprint, subject, owner, lease_ms, expires_at, paid_calls, n)
+      -- Of several claims of one key, the first one is free.
+      SELECT array_agg(i.taken IS NULL AND c.nth = 1 ORDER BY c.n) INTO is_free
+        FROM (SELECT key_id, operation, name, n, row_number() OVER (PARTITION BY key_id, operation, name ORDER BY n) AS nth
+          FROM unnest(claims) WITH ORDINALITY
+            AS given(key_id, operation, name, fingerprint, subject, owner, lease_ms, expires_at, paid_calls, n)) c
         LEFT JOIN LATERAL (SELECT true AS taken FROM idempotency i
           WHERE i.key_id = c.key_id AND i.operation = c.operation AND i.name = c.name LIMIT 1) i ON true;
       SELECT array_agg(i.can IS NOT NULL OR q.can IS NOT NULL ORDER BY p.n) INTO can_pay
