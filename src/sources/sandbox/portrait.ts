@@ -8,8 +8,11 @@ const PARTS = [6, 6, 4, COATS.length, WALLS.length]
 const PORTRAIT_CODE = /^[mf]-[0-5]-[0-5]-[0-3]-([0-5])-([0-5])$/
 
 /** Millions of numbers share a code, so the address of a portrait does not reveal a number. */
-export const toPortraitCode = (seed: Seed, gender: Gender): string =>
-  [gender, ...PARTS.map((size) => seed.between(0, size - 1))].join('-')
+export function toPortraitCode(seed: Seed, gender: Gender): string {
+  let code: string = gender
+  for (const size of PARTS) code += `-${seed.between(0, size - 1)}`
+  return code
+}
 
 /** A silhouette as SVG, or undefined when the code is not one that `toPortraitCode` makes. */
 export function drawPortrait(code: string): string | undefined {
