@@ -5,7 +5,7 @@ import { FIRST_NIN, toPhoneCore } from './load/request-spec.ts'
 
 /**
  * A vendor that knows the people of the bench, and the control: the least that a proxy to it must do, without key, limit, log or audit.
- * node bench/vendor.ts vendor <port> <milliseconds that an answer takes>
+ * node bench/vendor.ts vendor <port> <milliseconds that an answer takes>   GET /delay?ms=200 changes them
  * node bench/vendor.ts proxy <port> <port of the vendor>
  */
 const [role, port = '', given = ''] = process.argv.slice(2)
@@ -37,10 +37,16 @@ function send(response: ServerResponse, body: string): void {
   response.writeHead(200, head).end(body)
 }
 
+let delayMs = Number(given)
 const vendor = createServer((incoming, response) => {
-  const nin = new URL(incoming.url ?? '', 'http://vendor').searchParams.get('nin') ?? ''
-  if (given === '0') send(response, toReply(nin))
-  else setTimeout(() => send(response, toReply(nin)), Number(given))
+  const { pathname, searchParams } = new URL(incoming.url ?? '', 'http://vendor')
+  if (pathname === '/delay') {
+    delayMs = Number(searchParams.get('ms'))
+    return send(response, '{}')
+  }
+  const nin = searchParams.get('nin') ?? ''
+  if (delayMs === 0) send(response, toReply(nin))
+  else setTimeout(() => send(response, toReply(nin)), delayMs)
 })
 
 const agent = new Agent({ connections: 1024, pipelining: 1 })
