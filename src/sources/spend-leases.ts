@@ -30,7 +30,7 @@ export type SpendLeases = {
   readonly lose: (money: Money) => void
   /** Uncounts a call in a commit of its own. Never fails: what cannot be written now is tried again with the next call. */
   readonly refundLate: (refund: LateRefund) => Promise<void>
-  /** Gives back the leases that no call has used since the last time. */
+  /** Gives back the leases that would last for longer than the time since the last call of this, at the present rate. */
   readonly releaseIdle: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -44,7 +44,8 @@ type Lease = {
   portionKobo: number
   /** The store may hold more of the lease than is left here. */
   isUnsure: boolean
-  wasUsed: boolean
+  /** Since leases were last given back. */
+  usedKobo: number
   asking: Promise<void> | undefined
 }
 
@@ -74,7 +75,6 @@ export function createSpendLeases(
       const day = toLagosDay(now())
       const kobo = prices[name]?.price ?? 0
       const lease = await open(name, day)
-      lease.wasUsed = true
       const money = { name, day, node, kobo, isCapped: lease.leftKobo !== undefined }
       if (lease.leftKobo === undefined) return money
       // Another caller may have taken what was granted: as long as something is granted, it is worth asking again.
@@ -83,6 +83,7 @@ export function createSpendLeases(
         if (lease.leftKobo < kobo && lease.portionKobo === 0) return 'spend_cap'
       }
       lease.leftKobo -= kobo
+      lease.usedKobo += kobo
       if (lease.leftKobo < lease.portionKobo * RENEW_BELOW) ask(lease).catch(() => {})
       return money
     },
@@ -96,8 +97,8 @@ export function createSpendLeases(
     },
     refundLate: (refund) => refunds.give(refund, () => putBack({ ...refund, isCapped: true })),
     releaseIdle: async () => {
-      await release(({ wasUsed }) => !wasUsed)
-      for (const lease of leases.values()) lease.wasUsed = false
+      await release(({ isUnsure, usedKobo, leftKobo = 0 }) => isUnsure || usedKobo < leftKobo)
+      for (const lease of leases.values()) lease.usedKobo = 0
     },
     close: async () => {
       await refunds.close()
@@ -155,7 +156,7 @@ function createLeases(table: SpendTable, prices: Prices, node: string, now: () =
       }
       const { price = 0, dailyCap } = prices[name] ?? {}
       const leftKobo = dailyCap !== undefined && price > 0 ? 0 : undefined
-      const state = { portionKobo: 0, isUnsure: false, wasUsed: true, asking: undefined }
+      const state = { portionKobo: 0, isUnsure: false, usedKobo: 0, asking: undefined }
       const lease: Lease = { name, day, leftKobo, ...state }
       leases.set(name, lease)
       if (leftKobo === undefined)

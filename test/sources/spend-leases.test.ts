@@ -67,6 +67,15 @@ describeEngines(ENGINES, (engine) => {
     expect(await readSpent()).toBe(100 * PRICE)
   })
 
+  it('a node that makes few calls does not keep what another one needs', async () => {
+    const [quiet, busy] = [openNode(0), openNode(1)]
+    await quiet.spendAll(1)
+    expect(await busy.spendAll()).toBe(75)
+    await quiet.leases.releaseIdle()
+    expect(await busy.spendAll()).toBe(24)
+    expect(await readSpent()).toBe(100 * PRICE)
+  })
+
   it('what a dead node had leased comes back, and it cannot spend it when it wakes up', async () => {
     const [dead, other] = [openNode(0), openNode(1)]
     await dead.spendAll(3)
@@ -101,6 +110,13 @@ describeEngines(ENGINES, (engine) => {
     await expect(leases.take('dojah')).rejects.toThrow('store unavailable')
     isUnavailable = false
     expect(await spendAll()).toBe(97)
+  })
+
+  it('what may be leased is given back without another call', async () => {
+    const [quiet, busy] = [openNode(0), openNode(1)]
+    quiet.leases.lose((await quiet.leases.take('dojah')) as Money)
+    await quiet.leases.releaseIdle()
+    expect(await busy.spendAll()).toBe(100)
   })
 
   it('a lease whose confirmation is lost can be spent', async () => {
