@@ -11,7 +11,7 @@ it.each([
   ['package-lock.json', (text: { version: string }) => text.version],
 ])('%s names the version of package.json', (path, find) => expect(find(readJson(path))).toBe(VERSION))
 
-it('the newest entry of the change log is about this version', () => {
-  const [, newest] = /^## \[(.+?)\]/m.exec(readFileSync('CHANGELOG.md', 'utf8')) ?? []
+it('the newest release in the change log is this version', () => {
+  const [, newest] = /^## \[(?!Unreleased\])(.+?)\]/m.exec(readFileSync('CHANGELOG.md', 'utf8')) ?? []
   expect(newest).toBe(VERSION)
 })
