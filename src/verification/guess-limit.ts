@@ -95,8 +95,10 @@ export function createGuessLimit(
       const { name, subject } = guess
       guess.isFailed ||= isFailed
       guess.holders -= 1
-      if (guess.holders > 0) return undefined
-      if (open.get(name) === guess) open.delete(name)
+      const isLast = guess.holders === 0
+      if (isLast && open.get(name) === guess) open.delete(name)
+      // A failure is written with the first answer that says so; that the others write it again changes nothing.
+      if (!isLast && !isFailed) return undefined
       return guess.counted && guess.id !== undefined
         ? { subject, id: guess.id, isFailed: guess.isFailed }
         : undefined
