@@ -5,14 +5,13 @@ import type { Log } from '../telemetry/log.ts'
 import { type Metric, toCounter, toGauge, toSample } from '../telemetry/metric.ts'
 import {
   type CallGuard,
-  type Connections,
   createCallGuard,
-  createConnections,
   createCooldown,
   type GuardEvent,
   type GuardFigures,
   SOURCE_WARNINGS,
 } from './guard/call-guard.ts'
+import { type Connections, createConnections } from './guard/connections.ts'
 import { createSharedState } from './guard/shared-state.ts'
 import { openVendor } from './open-vendor.ts'
 import { createSandboxSource } from './sandbox/index.ts'

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
-import { afterRunning, runningNow } from '../../telemetry/running-clock.ts'
+import { runningNow } from '../../telemetry/running-clock.ts'
 import { SourceError } from '../source.ts'
 import type { SourceProblem } from '../source-problem.ts'
 import { type Breaker, type BreakerState, type CallResult, createBreaker } from './breaker.ts'
@@ -10,6 +10,7 @@ import {
   type HedgeDelay,
   WARNING_REASONS,
 } from './call-record.ts'
+import { type Connections, createConnections } from './connections.ts'
 
 /**
  * Why a source was not called. `retry_after`: the vendor asked for a pause. `paid_calls`: the Idempotency-Key of the request
@@ -241,48 +242,6 @@ const toCallResult = (failure: SourceError | undefined): EndedCall['result'] =>
 /** A vendor does not charge for a request that it never received, refused or throttled. */
 export const isPaid = ({ sent, reason }: SourceError) =>
   sent && reason !== 'refused' && reason !== 'throttled'
-
-/** The connections of this process to one vendor, shared by its operations. */
-export type Connections = {
-  /** Takes one. False when none became free within a second. */
-  readonly enter: () => Promise<boolean>
-  readonly leave: () => void
-  readonly read: () => { readonly inUse: number; readonly waiting: number }
-}
-
-const MAX_WAIT_MS = 1000
-
-/** Those who wait are served in the order in which they came. */
-export function createConnections(limit: number, maxWaitMs = MAX_WAIT_MS): Connections {
-  const waiting = new Set<(isFree: boolean) => void>()
-  let inUse = 0
-  return {
-    enter: () => {
-      if (inUse < limit) {
-        inUse += 1
-        return Promise.resolve(true)
-      }
-      const { promise, resolve } = Promise.withResolvers<boolean>()
-      waiting.add(resolve)
-      const cancel = afterRunning(maxWaitMs, () => {
-        waiting.delete(resolve)
-        resolve(false)
-      })
-      return promise.finally(cancel)
-    },
-    leave: () => {
-      const [next] = waiting
-      if (!next) {
-        inUse -= 1
-        return
-      }
-      // The connection passes to the one that has waited longest.
-      waiting.delete(next)
-      next(true)
-    },
-    read: () => ({ inUse, waiting: waiting.size }),
-  }
-}
 
 /** The time that a vendor asked for by Retry-After. It holds for all operations of the source. */
 type Cooldown = {
