@@ -92,7 +92,7 @@ async function findPerson<T extends NinRecord | BvnRecord>(
   }
   const answer = await find({ ...call, onReply })
   if (!answer.found) {
-    readDecoy(kind)
+    readDecoy(name, kind, requested.phone)
     return answer
   }
   refuseContradiction(name, saysFailure(last?.body))
@@ -140,9 +140,11 @@ const TEXTS: Readonly<Record<Kind, string>> = {
  * Does the work of reading a record when the vendor found none, so that our own processing time does not reveal whether a
  * number exists.
  */
-function readDecoy(kind: Kind): void {
-  if (kind === 'nin') completeNin(JSON.parse(TEXTS.nin))
-  else completeBvn(JSON.parse(TEXTS.bvn))
+function readDecoy(source: string, kind: Kind, phone: string): void {
+  const body = JSON.parse(TEXTS[kind])
+  const record = kind === 'nin' ? completeNin(body) : completeBvn(body)
+  refuseContradiction(source, saysFailure(body))
+  requirePerson(source, { number: NUMBER, phone }, { found: true, record: withWatchList(record, body) })
 }
 
 type Found<T> = Extract<Answer<T>, { found: true }>
