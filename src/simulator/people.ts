@@ -1,5 +1,6 @@
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
+import { type Day, readDay } from '../contract/time.ts'
 import { toBvnRecord } from '../sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../sources/sandbox/nin-record.ts'
 
@@ -25,3 +26,9 @@ const toDigits = (number: string) => number.replace(/\D/g, '')
 
 /** The NIN of a virtual NIN, at the vendors that return it. */
 export const toNinBehind = (virtualNin: string) => toDigits(virtualNin).slice(1)
+
+/** A day of a record in the spelling of a vendor. */
+export function respellDay(text: string, spell: (day: Day) => string): string {
+  const day = readDay(text)
+  return day ? spell(day) : ''
+}

@@ -1,9 +1,9 @@
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
-import { readDay, toHyphenatedDay, toNumericDay } from '../contract/time.ts'
+import { toHyphenatedDay, toNumericDay } from '../contract/time.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
-import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
+import { isUnknown, respellDay, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const TOKEN = 'simulated-qoreid-token'
@@ -126,12 +126,11 @@ function toVirtualNinAnswer(number: string, fault: Fault | undefined) {
   const { personal_info: info } = toNinPerson(number)
   const sparse = { vNin: number, firstname: info.first_name, lastname: null, phone: info.phone_number }
   if (fault === 'missing_fields') return toAnswer('v_nin_check', { v_nin: sparse }, fault)
-  const day = readDay(info.date_of_birth)
   const v_nin = {
     firstname: info.first_name.toUpperCase(),
     lastname: info.last_name.toUpperCase(),
     middlename: info.middle_name.toUpperCase(),
-    birthdate: day ? toHyphenatedDay(day).replaceAll('-', ' ').toUpperCase() : '',
+    birthdate: respellDay(info.date_of_birth, toHyphenatedDay).replaceAll('-', ' ').toUpperCase(),
     gender: info.gender.toUpperCase(),
     phone: info.phone_number,
     vNin: fault === 'wrong_person' ? toOtherNumber(number) : number,
@@ -144,13 +143,12 @@ function toBvnAnswer(number: string, fault: Fault | undefined) {
   const { personal_info: info, residential_info: home, ...record } = toBvnPerson(number)
   const sparse = { bvn: number, firstname: info.first_name, phone: info.phone_number }
   if (fault === 'missing_fields') return toAnswer('bvn_check', { bvn: sparse }, fault)
-  const day = readDay(info.date_of_birth)
   const bvn = {
     bvn: fault === 'wrong_person' ? toOtherNumber(number) : Number(number),
     firstname: info.first_name,
     middlename: info.middle_name,
     lastname: info.last_name,
-    birthdate: day ? toNumericDay(day) : '',
+    birthdate: respellDay(info.date_of_birth, toNumericDay),
     gender: info.gender,
     phone: info.phone_number,
     photo: '/9j/4AAQSkZJRg==',

@@ -1,8 +1,8 @@
 import { isVirtualNin } from '../contract/person.ts'
-import { readDay } from '../contract/time.ts'
+import { toIsoDay } from '../contract/time.ts'
 import type { Fault } from './faults.ts'
 import { CANARY } from './faults.ts'
-import { isUnknown, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
+import { isUnknown, respellDay, toBvnPerson, toNinPerson, toOtherNumber } from './people.ts'
 import type { VendorReply, VendorScript } from './stand-in.ts'
 
 const PICTURE = 'data:image/jpg;base64,/9j/4AAQSkZJRg=='
@@ -67,7 +67,7 @@ function toNinData(number: string, fault: Fault | undefined) {
     firstName: info.first_name.toUpperCase(),
     middleName: null,
     lastName: info.last_name.toUpperCase(),
-    dateOfBirth: toIsoDay(info.date_of_birth),
+    dateOfBirth: respellDay(info.date_of_birth, toIsoDay),
     gender: info.gender === 'm' ? 'Male' : 'Female',
     mobile: `234${info.phone_number.slice(1)}`,
     email: null,
@@ -96,7 +96,7 @@ function toBvnData(number: string, fault: Fault | undefined) {
     firstName: info.first_name,
     middleName: info.middle_name,
     lastName: info.last_name,
-    dateOfBirth: `${toIsoDay(info.date_of_birth)}T00:00:00.000Z`,
+    dateOfBirth: `${respellDay(info.date_of_birth, toIsoDay)}T00:00:00.000Z`,
     gender: info.gender,
     mobile: info.phone_number,
     email: info.email,
@@ -117,9 +117,4 @@ function toBvnData(number: string, fault: Fault | undefined) {
     image: PICTURE,
     address: null,
   }
-}
-
-function toIsoDay(text: string): string {
-  const { year, month, day } = readDay(text) ?? { year: 0, month: 0, day: 0 }
-  return [year, String(month).padStart(2, '0'), String(day).padStart(2, '0')].join('-')
 }
