@@ -36,8 +36,8 @@ export function respellPhones(answer: unknown, fields: readonly string[], spell:
   return Object.fromEntries(
     Object.entries(answer).map(([name, value]) => [
       name,
-      // An empty second phone stays empty.
-      fields.includes(name) && typeof value === 'string' && value !== ''
+      // A second phone that is empty or "Not Available" stays so.
+      fields.includes(name) && typeof value === 'string' && /\d/.test(value)
         ? spell(`0${value.slice(-10)}`)
         : respellPhones(value, fields, spell),
     ]),
