@@ -68,6 +68,7 @@ export class AuditLog {
   #running: Promise<void> | undefined
   readonly #checkpoints: CheckpointSchedule
   #probing = false
+  readonly #waiting = new Set<() => Promise<void>>()
   #lastProbe: Promise<boolean> | undefined
   #probedAt = Number.NEGATIVE_INFINITY
   readonly #timers: readonly NodeJS.Timeout[]
@@ -111,6 +112,11 @@ export class AuditLog {
   /** Throws while the log cannot be written. Called before a source is asked. */
   requireHealthy(): void {
     if (!this.#healthy) throw new AppError('audit_unavailable')
+  }
+
+  /** Calls it once, soon after rows can be written (again). */
+  onceHealthy(work: () => Promise<void>): void {
+    this.#waiting.add(work)
   }
 
   /** Returns whether the error came from the store. If so, the log is probed, so that the next requests fail fast. */
@@ -243,11 +249,19 @@ export class AuditLog {
 
   /** While the log cannot be written, probes it once a second, so that the server recovers soon after the cause ends. */
   async #probe(): Promise<void> {
-    if (this.#healthy || this.#probing || this.#ended) return
+    if (this.#healthy) return this.#callWaiting()
+    if (this.#probing || this.#ended) return
     this.#probing = true
     if ((await this.#sendHeartbeat()) && (await this.#writer.isComplete().catch(() => false)))
       this.#healthy = !this.#ended
     this.#probing = false
+    if (this.#healthy) this.#callWaiting()
+  }
+
+  #callWaiting(): void {
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const work of waiting) void work()
   }
 
   async #heartbeatAndCheckpoint(): Promise<void> {

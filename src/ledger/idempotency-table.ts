@@ -72,6 +72,8 @@ export const idempotencyTable = defineTable({
     /** Gives up a claim without a response. After a paid call the row stays, with its count and its last failure. */
     release: (claim: ClaimId, failure: string | null) =>
       database.transaction((tx) => releaseInTx(tx, claim, failure)),
+    /** Whether the claim is held, and has no response. */
+    isHeld: (claim: ClaimId) => holdsClaim(database, claim),
     /** Deletes some of what has expired; see delete-some.ts. */
     deleteExpired: (now: number) =>
       deleteSome(database, 'idempotency', toOver(toSharedNow(database, '$1')), now),

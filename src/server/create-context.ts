@@ -139,6 +139,7 @@ async function closeAll(parts: Closing): Promise<void> {
   await catalogue.close()
   await sourceChain.close()
   await parts.guessLimit.finish()
+  await parts.idempotency.close()
   await parts.latencies.close()
   await parts.requestLog.close()
   await parts.sourceCalls.close()

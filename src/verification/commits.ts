@@ -221,11 +221,19 @@ export class Commits {
     const refunded = budget ? refunds.length : 0
     const spending = refunds.length > 0 ? refunds : undefined
     const parts: CommitParts = { ...toParts?.(refunded), settled: this.#settled, spending }
-    const recorded = toChange
-      ? deps.audit.recordChange(toChange(refunded), [entry], parts)
-      : deps.audit.recordWith(parts, [entry])
+    let recorded: Promise<Refusal | QueueRefusal | undefined>
+    try {
+      recorded = toChange
+        ? deps.audit.recordChange(toChange(refunded), [entry], parts)
+        : deps.audit.recordWith(parts, [entry])
+    } catch (error) {
+      // Nothing was written.
+      this.#storeLater(parts, entry, error)
+      throw error
+    }
     const refusal = await endAfter(request.trace?.startStep('commit'), recorded).catch((error) => {
       this.#doubt(refunds)
+      this.#storeLater(parts, entry, error)
       throw error
     })
     if (refusal) {
@@ -236,6 +244,14 @@ export class Commits {
     this.#settled = undefined
     if (this.#held.claim) this.#held.claim.isHeld = false
     return undefined
+  }
+
+  /** The store failed. The claim stays, so that the next request with its key gets the answer that was paid for. */
+  #storeLater({ completion }: CommitParts, entry: AuditEntry, error: unknown): void {
+    const { claim } = this.#held
+    if (!claim || !completion || !(error instanceof AppError && error.code === 'audit_unavailable')) return
+    this.#verification.deps.idempotency.storeLater({ completion, entry })
+    claim.isHeld = false
   }
 
   async #abandon(error: unknown): Promise<void> {

@@ -9,13 +9,13 @@ import type { Completion, NewClaim, Release } from '../ledger/idempotency-table.
 import { type ClaimId, type IdempotencyTable, STORED_MS } from '../ledger/idempotency-table.ts'
 import type { Payer } from '../ledger/paid-calls.ts'
 import type { SourceSettings } from '../sources/settings.ts'
+import { createUnfinishedClaims, type LateAnswer } from './unfinished-claims.ts'
 
 /**
  * Longer than any verification takes. A claim that is older belongs to a process that died. On PostgreSQL its death is
  * noticed sooner, by its heartbeat.
  */
 const LEASE_MS = 30_000
-const MAX_UNRELEASED = 10_000
 
 /** The first response under an Idempotency-Key. It is replayed byte for byte. */
 export type StoredResponse = {
@@ -69,29 +69,29 @@ export type Idempotency = {
   readonly release: (claim: IdempotencyClaim, error: unknown) => Promise<void>
   /** It is not known whether the claim was written: it is released before the key is used again. */
   readonly releaseLater: (claim: IdempotencyClaim) => void
+  /** The commit of an answer failed: it is stored when the store is back, or before the key is used again. */
+  readonly storeLater: (answer: LateAnswer) => void
   readonly deleteExpired: () => Promise<number>
+  readonly close: () => Promise<void>
 }
 
 type Begun = { readonly stored: StoredResponse } | { readonly claim: IdempotencyClaim }
 
-type IdempotencyOptions = {
-  readonly table: IdempotencyTable
-  readonly keyring: Keyring
-  readonly owner: string
-  /** Paid calls that one Idempotency-Key may make. */
-  readonly paidCalls: number
+type IdempotencyStore = {
+  readonly idempotency: IdempotencyTable
+  readonly erasure: { readonly eraseLate: (subject: Uint8Array) => Promise<unknown> }
 }
 
-export const openIdempotency = (
+/** `paidCalls` is how many one Idempotency-Key may make. */
+export function openIdempotency(
   { paidCalls }: Pick<SourceSettings, 'paidCalls'>,
-  { idempotency: table }: { readonly idempotency: IdempotencyTable },
+  { idempotency: table, erasure }: IdempotencyStore,
   keyring: Keyring,
   audit: AuditLog,
-) => createIdempotency({ table, keyring, owner: audit.owner, paidCalls })
-
-export function createIdempotency({ table, keyring, owner, paidCalls }: IdempotencyOptions): Idempotency {
+): Idempotency {
+  const { owner } = audit
+  const unfinished = createUnfinishedClaims({ table, audit, erasure })
   const key = keyring.idempotency
-  const unreleased = createUnreleased(table)
   const open = (
     { keyId, operation, reference, subject, isVirtual }: KeyUse,
     { name, fingerprint }: KeyHashes,
@@ -111,12 +111,12 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
   }
   const find = async (claim: IdempotencyClaim): Promise<StoredResponse | undefined> => {
     const { id, fingerprint, subject } = claim
-    await unreleased.releaseEarlier(id)
+    await unfinished.finishEarlier(id)
     const now = steadyNow()
     const times = { now, leaseMs: LEASE_MS, expiresAt: now + STORED_MS }
     const result = await table.claim({ ...id, fingerprint, subject, ...times }).catch((error) => {
       // The claim may have been made all the same.
-      unreleased.keep(id, null)
+      unfinished.releaseLater(id)
       throw error
     })
     if (result.state === 'running') throw inProgressError(toReference(result.owner))
@@ -149,37 +149,14 @@ export function createIdempotency({ table, keyring, owner, paidCalls }: Idempote
       expiresAt: steadyNow() + STORED_MS,
     }),
     toRelease: ({ id }, error, refunded) => ({ claim: id, refunded, failure: toFailure(error) }),
-    release: ({ id }, error) => unreleased.release(id, toFailure(error)),
-    releaseLater: ({ id }) => unreleased.keep(id, null),
+    release: ({ id }, error) => unfinished.release(id, toFailure(error)),
+    releaseLater: ({ id }) => unfinished.releaseLater(id),
+    storeLater: unfinished.storeLater,
     deleteExpired: () => {
-      unreleased.clear()
+      unfinished.forgetReleases()
       return table.deleteExpired(steadyNow())
     },
-  }
-}
-
-/** Claims that could not be released because the store failed. They are released before the next claim of the same key. */
-function createUnreleased(table: Pick<IdempotencyTable, 'release'>) {
-  const unreleased = new Map<string, { readonly id: ClaimId; readonly failure: string | null }>()
-  const keep = (id: ClaimId, failure: string | null): void => {
-    unreleased.set(toText(id), { id, failure })
-    // Callers choose the names, so the map is bounded. A claim that is dropped from it ends with its lease.
-    const oldest = unreleased.keys().next().value
-    if (unreleased.size > MAX_UNRELEASED && oldest !== undefined) unreleased.delete(oldest)
-  }
-  const release = async (id: ClaimId, failure: string | null): Promise<void> => {
-    keep(id, failure)
-    await table.release(id, failure)
-    unreleased.delete(toText(id))
-  }
-  return {
-    keep,
-    release,
-    releaseEarlier: async (id: ClaimId): Promise<void> => {
-      const before = unreleased.get(toText(id))
-      if (before) await release(before.id, before.failure)
-    },
-    clear: () => unreleased.clear(),
+    close: unfinished.close,
   }
 }
 
@@ -223,9 +200,6 @@ const SOURCE_FAILURES: readonly ErrorCode[] = ['source_bad_response', 'source_un
 
 export const isSourceFailure = (error: unknown): error is AppError =>
   error instanceof AppError && SOURCE_FAILURES.includes(error.code)
-
-const toText = ({ keyId, operation, name }: ClaimId) =>
-  `${keyId} ${operation} ${Buffer.from(name).toString('base64')}`
 
 /** One use of an Idempotency-Key. */
 export type KeyUse = {

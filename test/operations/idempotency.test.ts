@@ -8,7 +8,7 @@ import type { AuditRow } from '../../src/ledger/audit-row.ts'
 import { createApiServer } from '../../src/server/api-server.ts'
 import type { SingleFlight } from '../../src/sources/failover.ts'
 import { SourceError } from '../../src/sources/source.ts'
-import { createIdempotency } from '../../src/verification/idempotency.ts'
+import { openIdempotency } from '../../src/verification/idempotency.ts'
 import { openLocal } from '../../src/verification/open-local.ts'
 import { createReference } from '../../src/verification/verification-request.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
@@ -230,7 +230,12 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
           await store.idempotency.release(...args)
         },
       }
-      const idempotency = createIdempotency({ table, keyring: keyring(), owner: audit.owner, paidCalls: 2 })
+      const idempotency = openIdempotency(
+        { paidCalls: 2 },
+        { idempotency: table, erasure: store.erasure },
+        keyring(),
+        audit,
+      )
       const use = {
         ...{ keyId: 'x', operation: 'verify_nin', reference: createReference(), header: newHeader() },
         ...{ request: ['1'], subject: '00' },

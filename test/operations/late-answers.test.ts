@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { App } from '../../src/http/app.ts'
+import type { AuditBatch } from '../../src/ledger/commit.ts'
+import { createApiServer } from '../../src/server/api-server.ts'
+import { openIdempotency } from '../../src/verification/idempotency.ts'
+import { openLocal } from '../../src/verification/open-local.ts'
+import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
+import { createStandIn, type StandIn, withStandIn } from '../battery/stand-in.ts'
+import { inject } from '../inject.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+
+const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
+
+describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
+  let server: TestApp
+  let app: App
+  let source: StandIn
+  let key: string
+  /** What happens to the commit of an answer. */
+  let fate: 'commit' | 'fail' | 'commit unconfirmed'
+  let made = 0
+
+  let beforeCommit: () => Promise<void>
+
+  const newNin = () => String(30_000_000_000 + ++made)
+  const verify = (nin: string, to: App = app) =>
+    inject(to, {
+      method: 'POST',
+      url: '/api/v2/kyc/verify-nin',
+      headers: { ...bearer(key), 'idempotency-key': `order-${nin}` },
+      payload: { nin, phone: PHONE },
+    })
+  /** Asks for a new person. The commit of the answer fails. */
+  const failOnce = async (how: 'fail' | 'commit unconfirmed') => {
+    const nin = newNin()
+    fate = how
+    expect((await verify(nin)).json()).toMatchObject({ code: 'audit_unavailable' })
+    return nin
+  }
+  const recover = async () => {
+    fate = 'commit'
+    await expect.poll(() => server.context.audit.isHealthy).toBe(true)
+  }
+  const countStored = async () =>
+    (
+      await server.context.store.database
+        .prepare('SELECT name FROM idempotency WHERE sealed IS NOT NULL')
+        .all()
+    ).length
+  const phasesOf = async (nin: string) => {
+    const { store, toSubjectHash } = server.context
+    return (await store.audit.bySubject(toSubjectHash('nin', nin))).map(({ phase }) => phase).toSorted()
+  }
+
+  beforeAll(async () => {
+    server = await openTestApp(
+      engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {},
+    )
+    key = await server.createKey({ mode: 'live' })
+    const { audit } = server.context.store
+    const append = audit.append.bind(audit)
+    const hasAnswer = ({ parts }: AuditBatch) => (parts?.completions.length ?? 0) > 0
+    Object.assign(audit, {
+      append: async (...given: Parameters<typeof append>) => {
+        if (hasAnswer(given[0])) await beforeCommit()
+        if (fate === 'commit' || !hasAnswer(given[0])) return append(...given)
+        if (fate === 'commit unconfirmed') await append(...given)
+        throw new Error('Query read timeout')
+      },
+    })
+  })
+  afterAll(() => server.close())
+  beforeEach(async () => {
+    await server.context.store.database.prepare('DELETE FROM idempotency').run()
+    source = createStandIn(true)
+    app = createApiServer(withStandIn(server.context, source))
+    fate = 'commit'
+    beforeCommit = async () => {}
+  })
+
+  it.each(['fail', 'commit unconfirmed'] as const)(
+    'is given to the next request with its key, recorded once, and paid for once (%s)',
+    async (how) => {
+      const nin = await failOnce(how)
+      await recover()
+      const next = await verify(nin)
+      expect([next.statusCode, next.headers['idempotent-replayed']]).toEqual([200, 'true'])
+      expect(source.calls).toEqual([nin])
+      expect(await phasesOf(nin)).toEqual(['intent', 'outcome', 'replay'])
+    },
+  )
+
+  it('is stored when the database is back, so that another node can give it', async () => {
+    const nin = await failOnce('fail')
+    expect(await countStored()).toBe(0)
+    await recover()
+    await expect.poll(countStored).toBe(1)
+    const { context } = server
+    const elsewhere = createStandIn(true)
+    const other = createApiServer({
+      ...withStandIn(context, elsewhere),
+      local: openLocal(context.store, context.keyring(), context.audit),
+      idempotency: openIdempotency({ paidCalls: 2 }, context.store, context.keyring(), context.audit),
+    })
+    expect((await verify(nin, other)).headers['idempotent-replayed']).toBe('true')
+    expect([...source.calls, ...elsewhere.calls]).toEqual([nin])
+  })
+
+  it('is not stored if its person was erased meanwhile', async () => {
+    const nin = await failOnce('fail')
+    const { store, toSubjectHash, idempotency } = server.context
+    await store.erasure.eraseKept(Buffer.from(toSubjectHash('nin', nin), 'hex'))
+    await recover()
+    await idempotency.close()
+    expect([await countStored(), await phasesOf(nin)]).toEqual([0, ['intent']])
+  })
+
+  it('is given to the next request if its commit ended after its caller got 503', async () => {
+    const { promise: isAnswered, resolve: goOn } = Promise.withResolvers<void>()
+    beforeCommit = () => isAnswered
+    const nin = newNin()
+    expect((await verify(nin)).statusCode).toBe(503)
+    goOn()
+    await expect.poll(countStored).toBe(1)
+    expect((await verify(nin)).headers['idempotent-replayed']).toBe('true')
+    expect(source.calls).toEqual([nin])
+  })
+
+  it('is stored before the server ends', async () => {
+    await failOnce('fail')
+    await recover()
+    await server.context.idempotency.close()
+    expect(await countStored()).toBe(1)
+  })
+})
