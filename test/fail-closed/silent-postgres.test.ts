@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createPlace, PHONE, type Place, toNin } from '../battery/place.ts'
-import { startTcpProxy, type TcpProxy } from '../cluster/tcp-proxy.ts'
+import { startTcpProxy } from '../cluster/tcp-proxy.ts'
 import { execute, hasOwnPostgres, type Postgres, startOwnPostgres } from '../postgres.ts'
 import { type Spawned, startSpawned } from './spawned.ts'
 
@@ -21,9 +21,15 @@ const statusOf = async (reply: ReturnType<Spawned['verifyNin']>) => {
   return first === 'late' ? first : first?.status
 }
 
-/** Repeats the request until it has this status. */
-async function until(request: () => ReturnType<Spawned['get']>, status: number): Promise<void> {
-  while ((await request())?.status !== status) await new Promise((done) => setTimeout(done, 50))
+/** Repeats the request until it has this status, and returns the reply. */
+async function until(request: () => ReturnType<Spawned['get']>, status: number) {
+  let reply: Awaited<ReturnType<Spawned['get']>>
+  const ask = async () => {
+    reply = await request()
+    return reply?.status
+  }
+  await expect.poll(ask).toBe(status)
+  return reply
 }
 
 describe.skipIf(!hasOwnPostgres())('when PostgreSQL', () => {
@@ -105,16 +111,17 @@ describe.skipIf(!hasOwnPostgres())('when PostgreSQL', () => {
 /** Known to the vendor. */
 const NIN = '50000000100'
 
-/** A vendor that answers when it is told to. */
+/** A vendor that holds its first answer until it is told to go on. */
 async function openHeldVendor() {
-  const waiting: ServerResponse[] = []
+  const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>()
   let asked = 0
-  const server = createServer((_request, response) => {
+  const entity = { nin: NIN, first_name: 'ADA', surname: 'OBI', telephone: PHONE }
+  const server = createServer(async (_request, response) => {
     asked += 1
-    waiting.push(response)
+    await mayAnswer
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ entity }))
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const entity = { nin: NIN, first_name: 'ADA', surname: 'OBI', telephone: PHONE }
   return {
     settings: {
       TABBAT_NIN_SOURCES: 'dojah',
@@ -125,11 +132,7 @@ async function openHeldVendor() {
       TABBAT_DOJAH_DAILY_CAP: '5000',
     },
     asked: () => asked,
-    waiting: () => waiting.length,
-    answer: () => {
-      for (const response of waiting.splice(0))
-        response.setHeader('content-type', 'application/json').end(JSON.stringify({ entity }))
-    },
+    answer,
     close: () => {
       server.closeAllConnections()
       server.close()
@@ -137,59 +140,55 @@ async function openHeldVendor() {
   }
 }
 
-describe.skipIf(!hasOwnPostgres())('when PostgreSQL is slow, and each of its operations ends in time', () => {
+describe.skipIf(!hasOwnPostgres())('when PostgreSQL is slow or silent while a vendor is asked', () => {
   let postgres: Postgres
-  let vendor: Awaited<ReturnType<typeof openHeldVendor>>
-  let network: TcpProxy
-  let place: Place
-  let server: Spawned
   beforeAll(async () => {
     postgres = await startOwnPostgres()
-    vendor = await openHeldVendor()
+  })
+  afterAll(() => postgres.stop())
+
+  /** A server of its own: what a slow request has left behind can refuse the next one. */
+  async function open() {
+    const vendor = await openHeldVendor()
+    onTestFinished(vendor.close)
     const direct = await postgres.createDatabase()
-    network = await startTcpProxy({ host: '127.0.0.1', port: Number(new URL(direct).port) })
-    const made = await createPlace({ TABBAT_DATABASE_URL: direct })
+    const network = await startTcpProxy({ host: '127.0.0.1', port: Number(new URL(direct).port) })
+    onTestFinished(network.close)
+    const { settings, keys } = await createPlace({ TABBAT_DATABASE_URL: direct })
+    onTestFinished(() => rmSync(settings.TABBAT_DATA_DIR ?? '', { recursive: true }))
     const throughNetwork = Object.assign(new URL(direct), { port: String(network.port) }).href
-    place = {
-      ...made,
-      settings: { ...made.settings, ...vendor.settings, TABBAT_DATABASE_URL: throughNetwork },
-    }
-    server = await startSpawned(place)
-  })
-  afterAll(async () => {
-    server.stop()
-    await network.close()
-    vendor.close()
-    await postgres.stop()
-    rmSync(place.settings.TABBAT_DATA_DIR ?? '', { recursive: true })
-  })
+    const server = await startSpawned({
+      settings: { ...settings, ...vendor.settings, TABBAT_DATABASE_URL: throughNetwork },
+      keys,
+    })
+    onTestFinished(server.stop)
+    await until(() => server.get('/health/ready?strict'), 200)
+    return { vendor, network, server, direct }
+  }
 
   it('a caller with an Idempotency-Key gets 503 before a vendor is asked, and nothing is spent', async () => {
+    const { vendor, network, server, direct } = await open()
+    // Each operation ends in time, but all together do not.
     network.delay(450)
     const reply = await server.verifyNin(NIN, { 'idempotency-key': 'slow' })
     network.delay(0)
     expect(reply?.headers['retry-after']).toBe('5')
     expect(JSON.parse(reply?.body ?? '')).toMatchObject({ code: 'audit_unavailable' })
+    await expect.poll(() => execute(direct, 'SELECT * FROM spend_shares WHERE calls > 0')).toEqual([])
     expect(vendor.asked()).toBe(0)
-    const spent = () =>
-      execute(place.settings.TABBAT_DATABASE_URL ?? '', 'SELECT * FROM source_spend WHERE calls > 0')
-    await expect.poll(spent).toEqual([])
   })
 
-  it('an answer that was paid for is replayed if its commit ended after the caller got 503', async () => {
-    await until(() => server.get('/health/ready?strict'), 200)
-    // The lease of the money takes half of what the request may wait: the rest ends before the time limit of the commit.
-    network.delay(170)
-    const first = server.verifyNin(NIN, { 'idempotency-key': 'paid' })
-    await expect.poll(vendor.waiting, { timeout: 9000 }).toBe(1)
+  it('an answer that was paid for is given to the next request with its key, although its commit failed', async () => {
+    const { vendor, network, server } = await open()
+    const verify = () => server.verifyNin(NIN, { 'idempotency-key': 'paid' })
+    const first = verify()
+    await expect.poll(vendor.asked).toBe(1)
     network.set('stall')
     vendor.answer()
     expect((await first)?.status).toBe(503)
     network.set('pass')
-    network.delay(0)
-    const repeat = () => server.verifyNin(NIN, { 'idempotency-key': 'paid' })
-    await until(repeat, 200)
-    expect((await repeat())?.headers['idempotent-replayed']).toBe('true')
+    const next = await until(verify, 200)
+    expect(next?.headers['idempotent-replayed']).toBe('true')
     expect(vendor.asked()).toBe(1)
   })
 })
