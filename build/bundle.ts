@@ -8,6 +8,7 @@ export const ROOT = dirname(import.meta.dirname)
 /** Files that the program reads at run time, by their path in the repository. */
 const ASSETS = [
   'package.json',
+  'vendors/*.json',
   'openapi.json',
   'console/dist/**/*',
   'src/catalogue/data/*.json',

@@ -12,7 +12,6 @@ import { AppError } from '../errors.ts'
 import { readKeyNames } from '../keys/key-names.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 import { VERIFICATION_ERRORS } from '../operations/verification-reply.ts'
-import { VENDORS } from '../sources/vendors.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { Kind, searchText, strict, Time } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
@@ -245,7 +244,7 @@ const readOptions = defineRoute({
     outcomes: OUTCOMES.filter((outcome) => !UNLOGGED.includes(outcome)),
     phases: [...AUDIT_PHASES],
     operations: ['verify_nin', 'verify_bvn'],
-    sources: ['sandbox', 'registry', ...Object.keys(VENDORS)],
+    sources: ['sandbox', 'registry', ...context.config.knownVendors.keys()],
     keys: [...(await readKeyNames(context.store.keys))].map(([id, name]) => ({ id, name })),
   }),
 })

@@ -16,7 +16,7 @@ import { AdminError } from '../contract/error.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
-import { namesWith, type VendorName } from '../sources/vendors.ts'
+import { namesWith } from '../sources/vendors.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { strict, Time } from './fields.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from './route.ts'
@@ -206,7 +206,7 @@ const sync = defineRoute({
   },
 })
 
-function readVendor(source: string): VendorName {
+function readVendor(source: string): string {
   const name = namesWith('catalogue').find((known) => known === source)
   if (name) return name
   const rule = `source must be one of ${namesWith('catalogue').join(', ')}`

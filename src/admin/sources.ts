@@ -2,9 +2,9 @@ import { auditBy } from '../audit/audit-log.ts'
 import { readShippedFolder } from '../catalogue/catalogue.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
+import type { SourceSettings } from '../sources/settings.ts'
 import { checkVendor, disableSource, enableSource, readCallOrders } from '../sources/source-control.ts'
 import { changeOrder } from '../sources/source-order.ts'
-import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
 import { done, Kind, Ok, strict } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
 import { readSourceStates, SourceState } from './source-states.ts'
@@ -54,7 +54,7 @@ const list = defineRoute({
       bvn_order: [...bvn.names],
       changed_orders: (['nin', 'bvn'] as const).filter((kind) => ({ nin, bvn })[kind].isChanged),
       sources: await readSourceStates(context),
-      can_check: VENDOR_NAMES.filter((name) => config.vendors[name]),
+      can_check: Object.keys(config.vendors),
     }
   },
 })
@@ -69,8 +69,8 @@ const toSwitch = (verb: 'disable' | 'enable', summary: string, turn: typeof disa
     role: 'operator',
     output: Ok,
     run: async (deps, { params, actor }) => {
-      const table = deps.context.store.sources
-      await turn({ table, audit: auditBy(deps, actor) }, readName(params.name))
+      const { config, store } = deps.context
+      await turn({ table: store.sources, audit: auditBy(deps, actor) }, readName(config, params.name))
       return done
     },
   })
@@ -109,17 +109,16 @@ const check = defineRoute({
     const checking = { config, store, audit, leases, author: actor.name }
     const { ok, asked, result, ms, explanation } = await checkVendor(
       checking,
-      readName(params.name),
+      readName(config, params.name),
       readShippedFolder(),
     )
     return { ok, asked, result, ms, explanation }
   },
 })
 
-function readName(text: string | undefined): VendorName {
-  const name = VENDOR_NAMES.find((known) => known === text)
-  if (!name) throw new AppError('not_found')
-  return name
+function readName({ knownVendors }: Pick<SourceSettings, 'knownVendors'>, text = ''): string {
+  if (!knownVendors.has(text)) throw new AppError('not_found')
+  return text
 }
 
 export const SOURCE_ROUTES: readonly AdminRoute[] = [list, disable, enable, order, check]

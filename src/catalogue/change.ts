@@ -4,7 +4,7 @@ import { openVendor } from '../sources/open-vendor.ts'
 import type { SourceSettings } from '../sources/settings.ts'
 import { SourceError } from '../sources/source.ts'
 import { SOURCE_PROBLEMS } from '../sources/source-problem.ts'
-import { VENDORS, type VendorName } from '../sources/vendors.ts'
+import type { Vendor } from '../sources/vendors.ts'
 import type { CatalogueTable } from './catalogue-table.ts'
 import { mergeFiles, parseFiles, parseList, refuseUnclean } from './content.ts'
 import { type SyncRequest, syncCatalogue } from './sync.ts'
@@ -22,9 +22,9 @@ export type ChangeRequest = Omit<SyncRequest, 'signal'>
 
 /** Fetches the lists of a vendor that is in the settings. */
 export async function syncVendor(
-  config: Pick<SourceSettings, 'vendors' | 'sourcesPrivate'>,
+  config: Pick<SourceSettings, 'vendors' | 'knownVendors' | 'sourcesPrivate'>,
   deps: CatalogueDeps,
-  name: VendorName,
+  name: string,
   request: ChangeRequest,
 ): Promise<SaveResult> {
   requireSettings(config, name)
@@ -39,13 +39,17 @@ export async function syncVendor(
   }
 }
 
-export function requireSettings({ vendors }: Pick<SourceSettings, 'vendors'>, name: VendorName): void {
-  if (!vendors[name]) throw new UserError(`${name} is not set up: set ${listRequired(name)}.`)
+export function requireSettings(
+  { vendors, knownVendors }: Pick<SourceSettings, 'vendors' | 'knownVendors'>,
+  name: string,
+): void {
+  if (!vendors[name])
+    throw new UserError(`${name} is not set up: set ${listRequired(knownVendors.get(name))}.`)
 }
 
-const listRequired = (name: VendorName) =>
-  Object.values(VENDORS[name].settings)
-    .filter((setting) => 'required' in setting && setting.required)
+const listRequired = (vendor: Vendor | undefined) =>
+  Object.values(vendor?.settings ?? {})
+    .filter((setting) => setting.required)
     .map(({ env }) => env)
     .join(' and ')
 

@@ -1,5 +1,5 @@
 import { duration, orOff, type Setting, setting, type ValuesOf } from '../settings/setting.ts'
-import { namesOf } from '../sources/settings.ts'
+import { sourceNames } from '../sources/settings.ts'
 import { namesWith } from '../sources/vendors.ts'
 
 /** Which vendors the lists of bundles are fetched from. */
@@ -7,7 +7,7 @@ export const CATALOGUE_SETTINGS = {
   catalogueSources: setting(
     'TABBAT_CATALOGUE_SOURCES',
     undefined,
-    namesOf('vendors', namesWith('catalogue')),
+    sourceNames,
     `Vendors whose lists are fetched on the schedule of TABBAT_CATALOGUE_SYNC: ${namesWith('catalogue').join(', ')}.`,
   ),
   catalogueSync: setting(

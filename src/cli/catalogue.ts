@@ -17,7 +17,7 @@ import { toDatabaseText } from '../context/database-text.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toTable, warn } from '../server/terminal.ts'
-import { namesWith, type VendorName } from '../sources/vendors.ts'
+import { namesWith } from '../sources/vendors.ts'
 import { type CommandContext, EXISTING, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { confirm, isInteractive } from './prompt.ts'
@@ -195,7 +195,7 @@ const toChangeOptions = ({ force, dryRun }: ImportOptions) => ({
   dryRun: dryRun === true,
 })
 
-async function runSync(name: VendorName, options: ImportOptions): Promise<void> {
+async function runSync(name: string, options: ImportOptions): Promise<void> {
   // Before a database is created.
   requireSettings(loadConfig(), name)
   reportChange(

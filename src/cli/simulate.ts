@@ -1,14 +1,14 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander'
 import { UserError } from '../errors.ts'
 import { dim, say } from '../server/terminal.ts'
-import { VENDORS, type VendorName } from '../sources/vendors.ts'
+import { type Ability, SHIPPED_VENDORS } from '../sources/vendors.ts'
 import { addHelp } from './help.ts'
 
 export function addSimulateCommand(program: Command): void {
   const command = program
     .command('simulate')
     .description('run a simulated vendor on this machine, to try Tabbat without an account')
-    .addArgument(new Argument('<vendor>', 'the vendor').choices(Object.keys(VENDORS)))
+    .addArgument(new Argument('<vendor>', 'the vendor').choices([...SHIPPED_VENDORS.keys()]))
     .option('--port <port>', 'port on 127.0.0.1', readPort, 9101)
     .option('--fault <fault>', 'fail in this way from the start; an unknown name lists the faults')
     .action(runSimulate)
@@ -27,11 +27,13 @@ const SETTING_OF = {
   nin: 'TABBAT_NIN_SOURCES',
   bvn: 'TABBAT_BVN_SOURCES',
   catalogue: 'TABBAT_CATALOGUE_SOURCES',
-} as const
+} as const satisfies Record<Ability, string>
 
 /** The settings that put the vendor in the lists of sources. */
-const toListSettings = (name: VendorName): Record<string, string> =>
-  Object.fromEntries(VENDORS[name].abilities.map((ability) => [SETTING_OF[ability], name]))
+const toListSettings = (name: string): Record<string, string> =>
+  Object.fromEntries(
+    (SHIPPED_VENDORS.get(name)?.abilities ?? []).map((ability) => [SETTING_OF[ability], name]),
+  )
 
 function readPort(text: string): number {
   const port = Number(text)
@@ -54,7 +56,7 @@ async function runSimulate(name: string, { port, fault }: { port: number; fault?
   say(`A simulated ${name} listens on ${standIn.url}. To use it, run these lines in another terminal:\n`)
   for (const [variable, value] of Object.entries({
     ...standIn.settings,
-    ...toListSettings(name as VendorName),
+    ...toListSettings(name),
   }))
     say(`export ${variable}=${value}`)
   say(dim(`\nThen run: tabbat sources check ${name}. Start the server in that terminal too.`))

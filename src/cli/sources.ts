@@ -4,6 +4,7 @@ import { loadConfig } from '../context/config.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
+import type { SourceSettings } from '../sources/settings.ts'
 import { toPrices } from '../sources/source-chain.ts'
 import type { SourceReport } from '../sources/source-control.ts'
 import {
@@ -16,7 +17,6 @@ import {
 } from '../sources/source-control.ts'
 import { changeOrder, type OrderKind } from '../sources/source-order.ts'
 import { createSpendLeases } from '../sources/spend-leases.ts'
-import { VENDOR_NAMES, type VendorName } from '../sources/vendors.ts'
 import { withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 
@@ -56,7 +56,7 @@ function addCheckCommand(sources: Command): void {
   const command = sources
     .command('check')
     .description('call a vendor once, with its test number, and explain the result')
-    .addArgument(new Argument('<name>', 'the vendor').choices(VENDOR_NAMES))
+    .argument('<name>', 'the vendor')
     .option('--json', 'print a JSON object')
     .action(runCheck)
   addHelp(command, {
@@ -72,7 +72,7 @@ function addSwitchCommands(sources: Command): void {
   const disable = sources
     .command('disable')
     .description('stop calling a vendor, on all nodes, until it is enabled again')
-    .addArgument(new Argument('<name>', 'the vendor').choices(VENDOR_NAMES))
+    .argument('<name>', 'the vendor')
     .action((name: string) => runSwitch(name, 'disable'))
   addHelp(disable, {
     details: 'Running servers follow within 5 seconds. Verifications go to the next source of the list.',
@@ -87,7 +87,7 @@ function addSwitchCommands(sources: Command): void {
   const enable = sources
     .command('enable')
     .description('call a disabled vendor again')
-    .addArgument(new Argument('<name>', 'the vendor').choices(VENDOR_NAMES))
+    .argument('<name>', 'the vendor')
     .action((name: string) => runSwitch(name, 'enable'))
   addHelp(enable, {
     details: 'Running servers follow within 5 seconds.',
@@ -158,7 +158,7 @@ const toNaira = (kobo: number) => `₦${(kobo / 100).toFixed(2)}`
 const toSpend = ({ callsToday, spentKoboToday, capKobo }: SourceReport) =>
   `${toCount(callsToday, 'call')}, ${toNaira(spentKoboToday)}${capKobo === null ? '' : ` of ${toNaira(capKobo)}`}`
 
-async function runCheck(name: VendorName, { json }: { json?: true }): Promise<void> {
+async function runCheck(name: string, { json }: { json?: true }): Promise<void> {
   // Before a database is created.
   requireVendor(loadConfig(), name)
   const { result, database } = await withCommandContext(async (context) => {
@@ -177,7 +177,8 @@ async function runCheck(name: VendorName, { json }: { json?: true }): Promise<vo
 }
 
 async function runSwitch(name: string, to: 'disable' | 'enable'): Promise<void> {
-  await withCommandContext(async ({ store, audit }) => {
+  await withCommandContext(async ({ config, store, audit }) => {
+    requireKnown(config, name)
     const deps = { table: store.sources, audit }
     const changed = await (to === 'disable' ? disableSource(deps, name) : enableSource(deps, name))
     if (to === 'disable')
@@ -185,6 +186,11 @@ async function runSwitch(name: string, to: 'disable' | 'enable'): Promise<void> 
     else
       say(changed ? `${name} is enabled. Servers follow within 5 seconds.` : `${name} was enabled already.`)
   })
+}
+
+function requireKnown({ knownVendors }: Pick<SourceSettings, 'knownVendors'>, name: string): void {
+  if (!knownVendors.has(name))
+    throw new UserError(`There is no vendor ${name}. Choose one of ${[...knownVendors.keys()].join(', ')}.`)
 }
 
 function addSourcesOrderCommand(sources: Command): void {

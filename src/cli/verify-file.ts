@@ -11,7 +11,6 @@ import { UserError } from '../errors.ts'
 import { say, sayJson, toCount } from '../server/terminal.ts'
 import { naira } from '../settings/setting.ts'
 import { readCallOrders } from '../sources/source-control.ts'
-import type { VendorName } from '../sources/vendors.ts'
 import { addHelp } from './help.ts'
 import { requireOutput } from './output-path.ts'
 import { createProgress } from './progress.ts'
@@ -204,7 +203,7 @@ async function readOrder(config: Config, kind: Kind): Promise<readonly string[]>
 }
 
 const findPaidSource = ({ vendors }: Config, names: readonly string[]) =>
-  names.map((name) => ({ name, price: toPrice(vendors[name as VendorName]) })).find(({ price }) => price > 0)
+  names.map((name) => ({ name, price: toPrice(vendors[name]) })).find(({ price }) => price > 0)
 
 /** Vendors of lists have no price. */
 const toPrice = (values: object | undefined) => (values && 'price' in values ? Number(values.price) : 0)

@@ -21,9 +21,15 @@ import {
   type ValuesOf,
   wholeNumber,
 } from '../settings/setting.ts'
-import { SOURCE_SETTINGS } from '../sources/settings.ts'
+import { listUnknownNames, SOURCE_SETTINGS } from '../sources/settings.ts'
 import { readVendors } from '../sources/vendor-reader.ts'
-import { VENDOR_NAMES, VENDORS, type VendorValues } from '../sources/vendors.ts'
+import {
+  loadVendors,
+  namesWith,
+  SHIPPED_VENDORS,
+  type Vendors,
+  type VendorValues,
+} from '../sources/vendors.ts'
 import { STATISTICS_SETTINGS } from '../statistics/statistics-table.ts'
 import { LOG_SETTINGS, listTelemetryProblems, TELEMETRY_SETTINGS } from '../telemetry/settings.ts'
 import { PENDING_SETTINGS } from '../verification/settings.ts'
@@ -106,6 +112,8 @@ export type Config = ValuesOf<typeof SETTINGS> & {
   readonly unknownSettings: readonly string[]
   /** The settings of vendors in use: named in a list of sources, or with a required variable set. */
   readonly vendors: VendorValues
+  /** All vendors, those of TABBAT_VENDORS_DIR included. */
+  readonly knownVendors: Vendors
 }
 
 /** Reads the settings: the environment first, then `.env`, then the defaults. */
@@ -116,8 +124,15 @@ export function loadConfig(environment: Environment = readEnvironment(), envFile
   const problems: string[] = []
   const values = readSettings(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
   const { ninSources = [], bvnSources = [], catalogueSources = [] } = values
+  const knownVendors = loadVendors(values.vendorsDir, problems)
+  const offering = (ability: 'nin' | 'bvn' | 'catalogue') => namesWith(ability, knownVendors)
+  problems.push(
+    ...listUnknownNames(SETTINGS.ninSources, ninSources, ['registry', ...offering('nin')]),
+    ...listUnknownNames(SETTINGS.bvnSources, bvnSources, ['registry', ...offering('bvn')]),
+    ...listUnknownNames(SETTINGS.catalogueSources, catalogueSources, offering('catalogue')),
+  )
   const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
-  const vendors = readVendors(named, given, values, problems)
+  const vendors = readVendors(knownVendors, named, given, values, problems)
   const { otlpHeaders, oidcClientSecret } = values
   const sent = [...Object.keys(vendors), otlpHeaders, oidcClientSecret]
   const sendsCredentials = sent.some((each) => each !== undefined)
@@ -137,29 +152,34 @@ export function loadConfig(environment: Environment = readEnvironment(), envFile
   problems.push(...listShareProblems(values), ...listSsoProblems(given))
   problems.push(...listTelemetryProblems(given, values))
   if (problems.length > 0) throw new ConfigError(problems)
-  const shownSettings = listSettings().map((entry) => toShownSetting(entry, fromEnvironment, fromFile))
+  const shownSettings = listSettings(knownVendors).map((entry) =>
+    toShownSetting(entry, fromEnvironment, fromFile),
+  )
   const hasSecrets = shownSettings.some(({ isSecret, origin }) => isSecret && origin === '.env')
   return Object.freeze({
     ...values,
     vendors,
+    knownVendors,
     shownSettings,
     exposedEnvFile: hasSecrets && isReadableByAll(envFile) ? envFile : undefined,
-    unknownSettings: listUnknown(given),
+    unknownSettings: listUnknown(given, knownVendors),
   })
 }
 
 /** Including those of vendors. */
-export const listSettings = (): Setting<unknown>[] => [
+export const listSettings = (vendors: Vendors = SHIPPED_VENDORS): Setting<unknown>[] => [
   ...Object.values<Setting<unknown>>(SETTINGS),
-  ...VENDOR_NAMES.flatMap((name) => Object.values<Setting<unknown>>(VENDORS[name].settings)),
+  ...[...vendors.values()].flatMap(({ settings }) => Object.values<Setting<unknown>>(settings)),
 ]
 
 const OTLP = SETTINGS.otlpEndpoint.env
 /** The libraries read the headers of one signal from the environment themselves. */
 const IGNORED_OTEL = /^OTEL_(?!.*_HEADERS$)/
 
-function listUnknown(given: Environment): string[] {
-  const known = new Set(listSettings().flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])))
+function listUnknown(given: Environment, vendors: Vendors): string[] {
+  const known = new Set(
+    listSettings(vendors).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])),
+  )
   const isOurs = (env: string) =>
     env.startsWith('TABBAT_') || (given[OTLP] !== undefined && IGNORED_OTEL.test(env))
   return Object.keys(given).filter((env) => isOurs(env) && !known.has(env))

@@ -14,7 +14,8 @@ import { toClientTypes } from '../reference/client-types.ts'
 import { toExampleAnswer, toExampleInput, toOpenApi } from '../reference/openapi.ts'
 import { toPostmanCollection } from '../reference/postman.ts'
 import type { Settings } from '../settings/setting.ts'
-import { VENDOR_NAMES, VENDORS } from '../sources/vendors.ts'
+import { VendorFile } from '../sources/vendor-file/schema.ts'
+import { SHIPPED_VENDORS } from '../sources/vendors.ts'
 import { VERSION } from '../version.ts'
 import { createApiServer } from './api-server.ts'
 import { createContext } from './create-context.ts'
@@ -30,8 +31,16 @@ export async function toGeneratedFiles(): Promise<Readonly<Record<string, string
     'docs/configuration.md': toConfigurationPage(),
     'docs/key-options.md': toKeyOptionsPage(),
     '.env.example': toEnvExample(),
+    'vendors/vendor.schema.json': `${JSON.stringify(toVendorSchema(), null, 2)}\n`,
   }
 }
+
+/** For editors, which show its descriptions. */
+const toVendorSchema = () => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'Vendor file of Tabbat',
+  ...VendorFile,
+})
 
 function toKeyOptionsPage(): string {
   const rows = listOptions().map(([field, { flag, help, change }]) => {
@@ -108,7 +117,12 @@ function toConfigurationPage(): string {
     '`tabbat sources check` and `tabbat catalogue sync`). Only then all of its required variables must be set.',
     '[sources.md](sources.md) describes each vendor.',
     '',
-    ...VENDOR_NAMES.flatMap((name) => [`### ${name}`, '', ...toTable(VENDORS[name].settings), '']),
+    ...[...SHIPPED_VENDORS.values()].flatMap(({ name, settings }) => [
+      `### ${name}`,
+      '',
+      ...toTable(settings),
+      '',
+    ]),
   ].join('\n')
 }
 

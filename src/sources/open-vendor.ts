@@ -3,7 +3,6 @@ import type { NinRecord } from '../contract/nin.ts'
 import { isVirtualNin, toCanonicalNin, toLocalPhone } from '../contract/person.ts'
 import { splitPhones, UNREADABLE } from '../contract/record.ts'
 import type { Kind } from '../crypto/mac.ts'
-import type { Settings, ValuesOf } from '../settings/setting.ts'
 import { withDeadline } from '../telemetry/running-clock.ts'
 import { completeBvn, completeNin, toNumber, withWatchList } from './record.ts'
 import { refuseContradiction, saysFailure, withRetryAfter } from './reply.ts'
@@ -11,7 +10,8 @@ import { toBvnRecord } from './sandbox/bvn-record.ts'
 import { toNinRecord } from './sandbox/nin-record.ts'
 import { type Answer, type Call, type HttpReply, type Send, type Source, SourceError } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
-import { VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
+import { DECOY } from './vendor-file/sample-reply.ts'
+import type { VendorValues } from './vendors.ts'
 
 type OpenOptions = {
   readonly vendors: VendorValues
@@ -22,17 +22,18 @@ type OpenOptions = {
 
 /** Opens a vendor with its own connections. */
 export async function openVendor(
-  name: VendorName,
+  name: string,
   { vendors, allowPrivate, attemptMs }: OpenOptions,
 ): Promise<Source> {
-  const values = vendors[name] as ValuesOf<Settings> & { readonly url: string; readonly traceparent?: string }
+  const inUse = vendors[name]
+  if (!inUse) throw new Error(`${name} is not configured`)
+  const { vendor, url, values } = inUse
   // Loaded on demand: a server without vendors starts sooner.
   const { openHttp, ATTEMPT_MS } = await import('./http.ts')
   const limitMs = attemptMs ?? ATTEMPT_MS
   const sendsTraceparent = values.traceparent === 'on'
-  const { url } = values
   const { send, close } = openHttp({ source: name, url, allowPrivate, sendsTraceparent, attemptMs: limitMs })
-  const { create } = await (VENDORS[name] as unknown as Vendor).load()
+  const { create } = await vendor.load()
   const sendObserved: Send = async (request, call) => {
     const reply = await send(request, call)
     call.onReply?.(reply)
@@ -80,19 +81,20 @@ function withRules(source: Source, attemptMs: number): Source {
 
 /** The reply with the record is the last one: a token is fetched before. */
 async function findPerson<T extends NinRecord | BvnRecord>(
-  { name }: Source,
+  source: Source,
   kind: Kind,
   requested: { readonly number: string; readonly phone: string },
   call: Call,
   find: (call: Call) => Promise<Answer<T>>,
 ): Promise<Answer<T>> {
+  const { name } = source
   let last: HttpReply | undefined
   const onReply = (reply: HttpReply) => {
     last = reply
   }
   const answer = await find({ ...call, onReply })
   if (!answer.found) {
-    readDecoy(name, kind, requested.phone)
+    checkDecoy(source, kind, requested.phone)
     return answer
   }
   refuseContradiction(name, saysFailure(last?.body))
@@ -127,24 +129,29 @@ function vendorError(name: string, error: unknown, isCut: boolean): SourceError 
   return new SourceError(name, reason, { problem, sent, fault: 'deadline' })
 }
 
-const NUMBER = '10000000000'
-const PHONE_CORE = '8030000000'
-
 /** A record of typical size. */
 const TEXTS: Readonly<Record<Kind, string>> = {
-  nin: JSON.stringify(toNinRecord(NUMBER, PHONE_CORE)),
-  bvn: JSON.stringify(toBvnRecord(NUMBER, PHONE_CORE)),
+  nin: JSON.stringify(toNinRecord(DECOY.number, DECOY.phoneCore)),
+  bvn: JSON.stringify(toBvnRecord(DECOY.number, DECOY.phoneCore)),
+}
+
+function readDecoy(kind: Kind) {
+  const body = JSON.parse(TEXTS[kind])
+  return { body, record: kind === 'nin' ? completeNin(body) : completeBvn(body) }
 }
 
 /**
  * Does the work of reading a record when the vendor found none, so that our own processing time does not reveal whether a
  * number exists.
  */
-function readDecoy(source: string, kind: Kind, phone: string): void {
-  const body = JSON.parse(TEXTS[kind])
-  const record = kind === 'nin' ? completeNin(body) : completeBvn(body)
-  refuseContradiction(source, saysFailure(body))
-  requirePerson(source, { number: NUMBER, phone }, { found: true, record: withWatchList(record, body) })
+function checkDecoy(source: Source, kind: Kind, phone: string): void {
+  const { body, record } = (source.readDecoy ?? readDecoy)(kind)
+  saysFailure(body)
+  requirePerson(
+    source.name,
+    { number: DECOY.number, phone },
+    { found: true, record: withWatchList(record, body) },
+  )
 }
 
 type Found<T> = Extract<Answer<T>, { found: true }>

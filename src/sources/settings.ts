@@ -3,41 +3,55 @@ import {
   InvalidSetting,
   oneOf,
   orOff,
+  plain,
   type Setting,
   setting,
   type ValuesOf,
   wholeNumber,
 } from '../settings/setting.ts'
-import { namesWith, type VendorName, type VendorValues } from './vendors.ts'
+import { namesWith, type Vendors, type VendorValues } from './vendors.ts'
 
-export type SourceName = 'registry' | VendorName
+/** `registry`, or the name of a vendor. */
+export type SourceName = string
 
-/** A list of known names without duplicates. */
-export const namesOf =
-  <Name extends string>(what: string, known: readonly Name[]) =>
-  (text: string): Name[] => {
-    const names = text.split(',').map((part) => part.trim().toLowerCase()) as Name[]
-    if (names.every((name) => known.includes(name)) && new Set(names).size === names.length) return names
-    throw new InvalidSetting(
-      `must be ${what} separated by commas, each at most once, out of: ${known.join(', ')}`,
-    )
-  }
+/** A list without duplicates. Which names are known depends on the vendor files: see `listUnknownNames`. */
+export const sourceNames = (text: string): SourceName[] => {
+  const names = text.split(',').map((part) => part.trim().toLowerCase())
+  if (names.every((name) => name !== '') && new Set(names).size === names.length) return names
+  throw new InvalidSetting('must be names separated by commas, each at most once')
+}
 
-const sourceNames = (ability: 'nin' | 'bvn') =>
-  namesOf<SourceName>('sources', ['registry', ...namesWith(ability)])
+/** One sentence if a name of the setting is not known. */
+export function listUnknownNames(
+  { env }: Setting<unknown>,
+  names: readonly SourceName[],
+  known: readonly SourceName[],
+): string[] {
+  if (names.every((name) => known.includes(name))) return []
+  return [`${env} must be names separated by commas, each at most once, out of: ${known.join(', ')}`]
+}
+
+/** Where the files of vendors are. */
+const vendorsDir = setting(
+  'TABBAT_VENDORS_DIR',
+  undefined,
+  plain,
+  'Folder with vendor files of your own (acme.json), which add vendors or replace those that come with the program. SIGHUP reads them again. See docs/vendors.md.',
+)
 
 /** Which sources are called, in which order, and what follows. The settings of each vendor are in sources/. */
 export const SOURCE_SETTINGS = {
+  vendorsDir,
   ninSources: setting(
     'TABBAT_NIN_SOURCES',
     'registry',
-    sourceNames('nin'),
+    sourceNames,
     `Sources of NIN records for live keys, called in this order. registry is your own records. Vendors: ${namesWith('nin').join(', ')}. See docs/sources.md.`,
   ),
   bvnSources: setting(
     'TABBAT_BVN_SOURCES',
     'registry',
-    sourceNames('bvn'),
+    sourceNames,
     `Sources of BVN records for live keys, called in this order. registry is your own records. Vendors: ${namesWith('bvn').join(', ')}.`,
   ),
   notFound: setting(
@@ -73,4 +87,8 @@ export const SOURCE_SETTINGS = {
 } satisfies Record<string, Setting<unknown>>
 
 /** With the settings of the vendors in use: named in a list of sources, or with a required variable set. */
-export type SourceSettings = ValuesOf<typeof SOURCE_SETTINGS> & { readonly vendors: VendorValues }
+export type SourceSettings = ValuesOf<typeof SOURCE_SETTINGS> & {
+  readonly vendors: VendorValues
+  /** All vendors, those of TABBAT_VENDORS_DIR included. */
+  readonly knownVendors: Vendors
+}

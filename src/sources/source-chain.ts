@@ -171,14 +171,18 @@ export const toPrices = ({ vendors }: Pick<SourceSettings, 'vendors'>) =>
   )
 
 function listWarnings(config: SourceSettings, opened: ReadonlyMap<SourceName, Source>): string[] {
-  const named = new Set([...config.ninSources, ...config.bvnSources])
-  return [...named]
-    .filter((name) => opened.get(name)?.needsNames)
-    .map((name) => `${name} needs the name of the person: it is passed over for requests without ${NAMES}.`)
+  const toWarning = (name: SourceName, kind: Kind): string[] => {
+    const needed = opened.get(name)?.needsDetails?.[kind] ?? []
+    if (needed.length === 0) return []
+    return [
+      `${name} is passed over for a ${kind.toUpperCase()} without ${needed.join(' and ')}: see docs/sources.md.`,
+    ]
+  }
+  return [
+    ...config.ninSources.flatMap((name) => toWarning(name, 'nin')),
+    ...config.bvnSources.flatMap((name) => toWarning(name, 'bvn')),
+  ]
 }
-
-const NAMES =
-  'first_name and last_name (first_name, for the usual BVN product), unless TABBAT_QOREID_NAMES_OPTIONAL=on'
 
 const STATES = ['closed', 'half_open', 'open', 'disabled'] as const
 

@@ -16,7 +16,6 @@ import { type OrderKind, toCallOrder } from './source-order.ts'
 import { SOURCE_PROBLEMS } from './source-problem.ts'
 import type { PublishedState, SourceTable, Spent } from './source-table.ts'
 import type { Money, Prices, SpendLeases } from './spend-leases.ts'
-import type { VendorName } from './vendors.ts'
 
 type SourceDeps = {
   readonly config: SourceSettings
@@ -61,7 +60,7 @@ export async function readCallOrders(
   return { nin: read('nin'), bvn: read('bvn') }
 }
 
-export function requireVendor({ vendors }: Pick<SourceSettings, 'vendors'>, name: VendorName): void {
+export function requireVendor({ vendors }: Pick<SourceSettings, 'vendors'>, name: string): void {
   if (!vendors[name])
     throw new UserError(`${name} is not configured. See docs/sources.md for the variables it needs.`)
 }
@@ -69,7 +68,7 @@ export function requireVendor({ vendors }: Pick<SourceSettings, 'vendors'>, name
 /** The check obeys the kill switch and the spend cap, and is audited, like any other call. */
 export async function checkVendor(
   { config, store, ...deps }: SourceDeps,
-  name: VendorName,
+  name: string,
   lists: CatalogueFiles,
 ): Promise<CheckResult> {
   requireVendor(config, name)

@@ -1,7 +1,7 @@
 import type { CatalogueFiles } from '../contract/bundles.ts'
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
-import type { PersonDetails } from '../contract/person.ts'
+import type { DetailField, PersonDetails } from '../contract/person.ts'
 import type { Kind } from '../crypto/mac.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
 import type { RecordQuestion, RecordRows } from './lookup.ts'
@@ -16,6 +16,8 @@ export type Answer<T> =
       readonly found: true
       readonly record: T
       readonly reference?: unknown
+      /** In naira, where the vendor says what the call cost. */
+      readonly price?: unknown
       /** The virtual NIN that the vendor's answer repeats: it must be the requested one. */
       readonly virtualNin?: unknown
       /** The answer to a virtual NIN may have the NIN behind it alone, by the vendor's documents. */
@@ -73,13 +75,15 @@ export type Source = {
   /** `findNin` takes a virtual NIN as well. */
   readonly acceptsVirtualNin?: true
   /** It is passed over for requests without these details. */
-  readonly needsNames?: Readonly<Record<Kind, readonly ('first_name' | 'last_name')[]>> | undefined
+  readonly needsDetails?: Readonly<Record<Kind, readonly DetailField[]>> | undefined
   /** Absent in sources outside this process. */
   readonly local?: LocalSource
   /** The vendor's current lists. What it does not sell is returned as in `current`, or left out. */
   readonly fetchCatalogue?: (current: CatalogueFiles, call: Call) => Promise<CatalogueFiles>
   /** The vendor's test numbers: `tabbat sources check` queries one of them. */
   readonly samples?: { readonly nin?: string; readonly bvn?: string; readonly details?: PersonDetails }
+  /** Reads a record of a synthetic person from a reply such as the vendor sends. */
+  readonly readDecoy?: (kind: Kind) => { readonly record: NinRecord | BvnRecord; readonly body: unknown }
   readonly close?: () => Promise<void>
 }
 

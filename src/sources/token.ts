@@ -12,6 +12,9 @@ export type TokenOptions = {
   readonly source: string
   /** `requestedAt` is the time before the request, so that a slow reply does not extend the token's life. */
   readonly fetchToken: (call: Pick<Call, 'signal' | 'onRetryAfter'>, requestedAt: Date) => Promise<Token>
+  /** The header that carries the token, and what stands before the token in it. */
+  readonly header?: string | undefined
+  readonly prefix?: string | undefined
   readonly now?: (() => Date) | undefined
   /** Monotonic: the age of a token does not depend on how the clock is set. */
   readonly ageNow?: (() => number) | undefined
@@ -25,7 +28,8 @@ const MARGIN_MS = MINUTE_MS
  * with a new token: vendors do not charge for a 401.
  */
 export function withToken(send: Send, options: TokenOptions): Send {
-  const { source, fetchToken, now = () => new Date(), ageNow = () => performance.now() } = options
+  const { source, fetchToken, header = 'authorization', prefix = 'Bearer ' } = options
+  const { now = () => new Date(), ageNow = () => performance.now() } = options
   let kept: { readonly text: string; readonly until: number } | undefined
   let fetching: Promise<string> | undefined
 
@@ -58,7 +62,7 @@ export function withToken(send: Send, options: TokenOptions): Send {
 
   return async (request, call) => {
     const sendWith = (token: string) =>
-      send({ ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } }, call)
+      send({ ...request, headers: { ...request.headers, [header]: `${prefix}${token}` } }, call)
     const first = await getToken(call)
     const reply = await sendWith(first)
     if (reply.status !== 401) return reply

@@ -1,23 +1,26 @@
 import { type Environment, isGiven, readSettings } from '../settings/read-settings.ts'
 import { isLoopback, type Settings } from '../settings/setting.ts'
 import { isPrivateAddress } from './public-address.ts'
-import { VENDOR_NAMES, VENDORS, type Vendor, type VendorName, type VendorValues } from './vendors.ts'
+import type { Vendor, VendorInUse, Vendors, VendorValues } from './vendors.ts'
 
 type Allowed = { readonly sourcesPrivate: 'on' | 'off'; readonly sourcesPlainHttp: 'on' | 'off' }
 
 /** Reads the vendors that are named in a list of sources or have a required setting. */
 export function readVendors(
+  vendors: Vendors,
   named: ReadonlySet<string>,
   given: Environment,
   allowed: Allowed,
   problems: string[],
 ): VendorValues {
-  const used = VENDOR_NAMES.filter((name) => named.has(name) || isSetUp(VENDORS[name].settings, given))
-  return Object.fromEntries(used.map((name) => [name, readVendor(name, given, allowed, problems)]))
+  const used = [...vendors.values()].filter(
+    ({ name, settings }) => named.has(name) || isSetUp(settings, given),
+  )
+  return Object.fromEntries(used.map((vendor) => [vendor.name, readVendor(vendor, given, allowed, problems)]))
 }
 
-function readVendor(name: VendorName, given: Environment, allowed: Allowed, problems: string[]) {
-  const { settings, check } = VENDORS[name] as unknown as Vendor
+function readVendor(vendor: Vendor, given: Environment, allowed: Allowed, problems: string[]): VendorInUse {
+  const { name, settings, check } = vendor
   for (const entry of Object.values(settings))
     if (entry.required && !isGiven(entry, given))
       problems.push(`${entry.env} is required to use ${name}: ${entry.help}`)
@@ -29,7 +32,8 @@ function readVendor(name: VendorName, given: Environment, allowed: Allowed, prob
   // An invalid setting is missing from the values: checking them again would report it twice.
   const found = invalid.length > 0 ? [] : [check?.(values), findCapProblem(settings, values)]
   problems.push(...found.filter((problem) => problem !== undefined))
-  return values
+  const { url, price, dailyCap, connections } = values as unknown as VendorInUse
+  return { vendor, url, price, dailyCap, connections, values } as VendorInUse
 }
 
 /** Optional settings such as a price do not set a vendor up. */

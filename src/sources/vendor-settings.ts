@@ -1,4 +1,17 @@
-import { baseUrl, InvalidSetting, naira, oneOf, setting, wholeNumber } from '../settings/setting.ts'
+import {
+  baseUrl,
+  credential,
+  InvalidSetting,
+  naira,
+  oneOf,
+  required,
+  type Setting,
+  type Settings,
+  setting,
+  urlPath,
+  wholeNumber,
+} from '../settings/setting.ts'
+import type { SETTING_TYPES, VendorFile } from './vendor-file/schema.ts'
 
 /** The settings of every vendor: URL, price of a call, daily spend cap, connections. */
 export const vendorSettings = (vendor: string, url: string) => ({
@@ -27,6 +40,47 @@ export const vendorSettings = (vendor: string, url: string) => ({
     'Calls under way at the same time, at most, of each process. A request that waits for longer than a second goes to the next source, or gets 503.',
   ),
 })
+
+/** The settings of a vendor that a file describes. */
+export function toFileSettings(name: string, { address, settings = {} }: VendorFile): Settings {
+  const prefix = `TABBAT_${name.toUpperCase()}`
+  const { url, ...common } = vendorSettings(name.toUpperCase(), address ?? '')
+  const own = Object.entries(settings).map(([key, entry]): [string, Setting<unknown>] => {
+    const { type = 'credential', help, secret = false, default: fallback } = entry
+    const env = `${prefix}_${key.toUpperCase()}`
+    const read = READERS[type]
+    if (entry.required) return [key, required(env, read, help, secret)]
+    return [key, setting(env, type === 'switch' ? (fallback ?? 'off') : fallback, read, help, secret)]
+  })
+  return {
+    url: address === undefined ? required(`${prefix}_URL`, baseUrl, 'Address of the API.') : url,
+    ...common,
+    ...Object.fromEntries(own),
+    not_found: notFoundSetting(name.toUpperCase()),
+  }
+}
+
+/** The number is sent in the path only. */
+const numberPath = (text: string) => {
+  if (text.includes('{number}')) return urlPath(text)
+  throw new InvalidSetting('must be a path with {number} in it, such as /v1/nin/{number}')
+}
+
+const pattern = (text: string) => {
+  try {
+    return new RegExp(text, 'i')
+  } catch {
+    throw new InvalidSetting('must be a regular expression such as phone.*not match')
+  }
+}
+
+const READERS: Readonly<Record<(typeof SETTING_TYPES)[number], (text: string) => unknown>> = {
+  credential,
+  path: urlPath,
+  path_with_number: numberPath,
+  switch: oneOf('on', 'off'),
+  pattern,
+}
 
 /** For vendors that accept the W3C header `traceparent`. Other vendors get no trace ids. */
 export const traceparentSetting = (vendor: string) =>

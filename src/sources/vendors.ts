@@ -1,51 +1,173 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { assets, readAssetText } from '../assets/asset.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
 import { settings as baxi } from './baxi/settings.ts'
-import { settings as blusalt } from './blusalt/settings.ts'
-import { settings as dojah } from './dojah/settings.ts'
-import { settings as prembly } from './prembly/settings.ts'
-import { settings as qoreid } from './qoreid/settings.ts'
 import { check as checkRelay, settings as relay } from './relay/settings.ts'
 import type { CreateSource } from './source.ts'
+import { checkVendorFile } from './vendor-file/check.ts'
+import type { VendorFile } from './vendor-file/schema.ts'
+import { toFileSettings } from './vendor-settings.ts'
 import { settings as vtpass } from './vtpass/settings.ts'
-import { settings as youverify } from './youverify/settings.ts'
 
-type Ability = 'nin' | 'bvn' | 'catalogue'
+export type Ability = 'nin' | 'bvn' | 'catalogue'
 
-export type Vendor<S extends Settings = Settings> = {
+export type Vendor = {
+  readonly name: string
+  readonly title: string
   readonly abilities: readonly Ability[]
-  readonly settings: S
+  readonly settings: Settings
   /** Loaded on demand: a server without vendors starts sooner. */
-  readonly load: () => Promise<{ readonly create: CreateSource<S> }>
+  readonly load: () => Promise<{ readonly create: CreateSource<Settings> }>
   /** What is wrong with the combination of settings, in one sentence. */
-  readonly check?: ((values: Partial<ValuesOf<S>>) => string | undefined) | undefined
+  readonly check?: ((values: Record<string, unknown>) => string | undefined) | undefined
+  /** Absent for a vendor that is code. */
+  readonly loaded?: LoadedFile
 }
 
-const vendor = <S extends Settings>(
-  abilities: readonly Ability[],
-  settings: S,
-  load: Vendor<S>['load'],
-  check?: Vendor<S>['check'],
-): Vendor<S> => ({ abilities, settings, load, check })
+export type Vendors = ReadonlyMap<string, Vendor>
 
-const IDENTITY = ['nin', 'bvn'] as const
+/** The code of a vendor names its own settings; here they are only passed on. */
+const asSettled = ({ create }: { readonly create: unknown }) => ({ create: create as CreateSource<Settings> })
 
-/** Every vendor. A new one is a folder and a line here. */
-export const VENDORS = {
-  blusalt: vendor(IDENTITY, blusalt, () => import('./blusalt/index.ts')),
-  dojah: vendor(IDENTITY, dojah, () => import('./dojah/index.ts')),
-  prembly: vendor(IDENTITY, prembly, () => import('./prembly/index.ts')),
-  youverify: vendor(IDENTITY, youverify, () => import('./youverify/index.ts')),
-  qoreid: vendor(IDENTITY, qoreid, () => import('./qoreid/index.ts')),
-  relay: vendor([...IDENTITY, 'catalogue'], relay, () => import('./relay/index.ts'), checkRelay),
-  vtpass: vendor(['catalogue'], vtpass, () => import('./vtpass/index.ts')),
-  baxi: vendor(['catalogue'], baxi, () => import('./baxi/index.ts')),
-} as const
+/** The vendors that no file can describe: docs/adr/0027 says why. */
+const CODE_VENDORS: readonly Vendor[] = [
+  {
+    name: 'relay',
+    title: 'Another server of this API',
+    abilities: ['nin', 'bvn', 'catalogue'],
+    settings: relay,
+    load: () => import('./relay/index.ts').then(asSettled),
+    check: checkRelay,
+  },
+  {
+    name: 'vtpass',
+    title: 'VTpass',
+    abilities: ['catalogue'],
+    settings: vtpass,
+    load: () => import('./vtpass/index.ts').then(asSettled),
+  },
+  {
+    name: 'baxi',
+    title: 'Baxi',
+    abilities: ['catalogue'],
+    settings: baxi,
+    load: () => import('./baxi/index.ts').then(asSettled),
+  },
+]
 
-export type VendorName = keyof typeof VENDORS
-export const VENDOR_NAMES = Object.keys(VENDORS) as VendorName[]
+const toFileVendor = (loaded: LoadedFile): Vendor => {
+  const { name, file } = loaded
+  return {
+    name,
+    title: file.title,
+    abilities: (['nin', 'bvn'] as const).filter((kind) => file.operations[kind]),
+    settings: toFileSettings(name, file),
+    load: async () => {
+      const { createFileSource } = await import('./vendor-file/create-source.ts')
+      return { create: (values, deps) => createFileSource(name, file, values, deps) }
+    },
+    loaded,
+  }
+}
 
-export const namesWith = (ability: Ability) =>
-  VENDOR_NAMES.filter((name) => (VENDORS[name].abilities as readonly Ability[]).includes(ability))
+/** A vendor file and where it was read. */
+type LoadedFile = {
+  readonly name: string
+  readonly file: VendorFile
+  /** The path of a file of the operator; undefined for those that come with the program. */
+  readonly path?: string | undefined
+}
 
-/** The settings of each vendor that is in use. */
-export type VendorValues = { readonly [Name in VendorName]?: ValuesOf<(typeof VENDORS)[Name]['settings']> }
+const FOLDER = 'vendors'
+const SCHEMA = 'vendor.schema.json'
+
+/** The files that come with the program. The tests check them. */
+const loadShippedFiles = (): LoadedFile[] =>
+  assets
+    .list(FOLDER)
+    .filter((path) => path.endsWith('.json') && path !== SCHEMA)
+    .sort()
+    .map((path) => ({
+      name: basename(path, '.json'),
+      file: JSON.parse(readAssetText(`${FOLDER}/${path}`)) as VendorFile,
+    }))
+
+/** The files of a folder of the operator. What is wrong with them is added to `problems`. */
+function loadFolder(folder: string, problems: string[]): LoadedFile[] {
+  let names: string[]
+  try {
+    names = readdirSync(folder)
+  } catch {
+    problems.push(`TABBAT_VENDORS_DIR names ${folder}, which is not a folder that can be read`)
+    return []
+  }
+  return names
+    .filter((name) => name.endsWith('.json') && name !== SCHEMA)
+    .sort()
+    .flatMap((name) => {
+      const loaded = loadFile(join(folder, name))
+      if ('problems' in loaded) {
+        problems.push(...loaded.problems)
+        return []
+      }
+      return [loaded]
+    })
+}
+
+const MAX_FILE_BYTES = 1024 * 1024
+const NAME = /^[a-z][a-z0-9]{1,29}$/
+/** Sources that are no vendors. */
+const TAKEN = ['registry', 'sandbox']
+
+/** One file, or what is wrong with it. */
+function loadFile(path: string): LoadedFile | { readonly problems: readonly string[] } {
+  const name = basename(path, '.json')
+  const problem = (text: string) => ({ problems: [`${path}: ${text}`] })
+  if (!NAME.test(name) || TAKEN.includes(name))
+    return problem(
+      'the name of the file is the name of the vendor: small letters and digits, such as acme.json.',
+    )
+  let content: unknown
+  try {
+    if (statSync(path).size > MAX_FILE_BYTES) return problem('it is larger than 1 MiB.')
+    content = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    return problem(error instanceof SyntaxError ? `it is not JSON: ${error.message}.` : 'it cannot be read.')
+  }
+  const { file, problems } = checkVendorFile(content) as { file?: VendorFile; problems?: readonly string[] }
+  if (file) return { name, file, path }
+  return { problems: (problems ?? []).map((text) => `${path}: ${text}`) }
+}
+
+const toMap = (vendors: readonly Vendor[]): Vendors => new Map(vendors.map((vendor) => [vendor.name, vendor]))
+
+/** The vendors that come with the program. */
+export const SHIPPED_VENDORS: Vendors = toMap([...loadShippedFiles().map(toFileVendor), ...CODE_VENDORS])
+
+/** Those, and the files of the operator's folder, which replace others of the same name. */
+export function loadVendors(folder: string | undefined, problems: string[]): Vendors {
+  if (folder === undefined) return SHIPPED_VENDORS
+  const files = loadFolder(folder, problems)
+  for (const { name, path } of files)
+    if (CODE_VENDORS.some((vendor) => vendor.name === name))
+      problems.push(`${path}: ${name} is part of the program and cannot be replaced by a file: rename it.`)
+  return toMap([...SHIPPED_VENDORS.values(), ...files.map(toFileVendor)])
+}
+
+export const namesWith = (ability: Ability, vendors = SHIPPED_VENDORS): string[] =>
+  [...vendors.values()].filter(({ abilities }) => abilities.includes(ability)).map(({ name }) => name)
+
+/** A vendor with its settings. `values` has what the vendor’s own settings are called. */
+export type VendorInUse = {
+  readonly vendor: Vendor
+  readonly url: string
+  /** Absent where calls are free. */
+  readonly price?: number
+  readonly dailyCap?: number | undefined
+  readonly connections?: number
+  readonly values: ValuesOf<Settings>
+}
+
+/** The vendors that are in use. */
+export type VendorValues = Readonly<Record<string, VendorInUse>>

@@ -199,7 +199,9 @@ export function requireSource<T>(
   if (isVirtualNin(request.number) && !chain.some(({ source }) => source.acceptsVirtualNin))
     errors[kind] = [`${kind} ${NO_SOURCE}`]
   else
-    for (const name of chain.find(({ source }) => source.needsNames)?.source.needsNames?.[kind] ?? [])
+    for (const name of chain.find(({ source }) => source.needsDetails?.[kind].length)?.source.needsDetails?.[
+      kind
+    ] ?? [])
       if (request.details?.[name] === undefined)
         errors[name] = [`${name} is required by the source of this server`]
   // Otherwise no source is available, which is no fault of the request.

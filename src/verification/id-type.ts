@@ -52,7 +52,7 @@ export const NIN: IdType<NinRecord> = {
   isOfferedBy: (source, asked) =>
     source.findNin !== undefined &&
     (!isVirtualNin(asked.number) || source.acceptsVirtualNin === true) &&
-    hasNames(source.needsNames?.nin, asked),
+    hasDetails(source.needsDetails?.nin, asked),
   find: ({ name, findNin }, { number, phone, details }, call) =>
     (findNin ?? notOffered(name))({ nin: number, phone, details }, call),
   findLocal: ({ findNin }, nin, phone, rows) => findNin({ nin, phone }, rows),
@@ -66,7 +66,7 @@ export const NIN: IdType<NinRecord> = {
 export const BVN: IdType<BvnRecord> = {
   kind: 'bvn',
   operation: 'verify_bvn',
-  isOfferedBy: (source, asked) => source.findBvn !== undefined && hasNames(source.needsNames?.bvn, asked),
+  isOfferedBy: (source, asked) => source.findBvn !== undefined && hasDetails(source.needsDetails?.bvn, asked),
   find: ({ name, findBvn }, { number, phone, details }, call) =>
     (findBvn ?? notOffered(name))({ bvn: number, phone, details }, call),
   findLocal: ({ findBvn }, bvn, phone, rows) => findBvn({ bvn, phone }, rows),
@@ -79,7 +79,7 @@ export const BVN: IdType<BvnRecord> = {
   toBody: toBvnBody,
 }
 
-const hasNames = (needed: readonly DetailField[] = [], { details }: Asked) =>
+const hasDetails = (needed: readonly DetailField[] = [], { details }: Asked) =>
   needed.every((field) => details?.[field] !== undefined)
 
 function notOffered(name: string): never {

@@ -4,7 +4,6 @@ import { loadConfig } from '../../src/context/config.ts'
 import { createListVendor, type ListVendor } from '../../src/simulator/price-list.ts'
 import { openStandIn, type StandIn, type VendorScript } from '../../src/simulator/stand-in.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
-import type { VendorName } from '../../src/sources/vendors.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
 /** A server, and a vendor whose lists it can fetch. */
@@ -21,7 +20,7 @@ export type SyncSetup = {
 const ATTEMPT_MS = 1000
 
 export async function openSyncSetup(
-  name: VendorName,
+  name: string,
   createScript: (vendorLists: ListVendor) => VendorScript,
 ): Promise<SyncSetup> {
   const vendorLists = createListVendor()

@@ -4,7 +4,6 @@ import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import type { Source } from '../../src/sources/source.ts'
-import type { VendorName } from '../../src/sources/vendors.ts'
 
 export const NUMBER = '12345678901'
 export const PHONE = toPhoneCoreOf(NUMBER)
@@ -16,7 +15,7 @@ export function useAlteredVendor(script: Parameters<typeof openStandIn>[0]) {
   beforeAll(async () => {
     vendor = await openStandIn(script)
     const { vendors } = loadConfig(vendor.settings, '')
-    source = await openVendor(script.name as VendorName, { vendors, allowPrivate: false, attemptMs: 20_000 })
+    source = await openVendor(script.name, { vendors, allowPrivate: false, attemptMs: 20_000 })
   })
   afterEach(() => vendor.alter(undefined))
   afterAll(async () => {

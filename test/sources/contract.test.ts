@@ -9,7 +9,7 @@ import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError, type SourceFailure } from '../../src/sources/source.ts'
-import { VENDORS, type VendorName } from '../../src/sources/vendors.ts'
+import { SHIPPED_VENDORS } from '../../src/sources/vendors.ts'
 
 /** Tests for every vendor: the same faults over real sockets, from a simulated vendor. See also contract-answers.test.ts. */
 const NUMBERS = { nin: '12345678901', vnin: 'AB012345678910YZ', bvn: '12345678901' } as const
@@ -50,7 +50,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
   })
   const openSource = (attemptMs: number) => {
     const { vendors } = loadConfig(vendor.settings, '')
-    return openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs })
+    return openVendor(name, { vendors, allowPrivate: false, attemptMs })
   }
   afterEach(() => {
     vendor.fail(undefined)
@@ -70,7 +70,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     bvn: (number: string, phone: string, by = source) => by.findBvn?.({ bvn: number, phone }, newCall()),
   }
 
-  const abilities: readonly string[] = VENDORS[name as VendorName].abilities
+  const abilities: readonly string[] = SHIPPED_VENDORS.get(name)?.abilities ?? []
   const kinds = (['nin', 'vnin', 'bvn'] as const).filter((kind) =>
     kind === 'vnin' ? ACCEPT_VIRTUAL_NINS.includes(name) : abilities.includes(kind),
   )
@@ -184,7 +184,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
       const { settings } = closed
       await closed.close()
       const { vendors } = loadConfig(settings, '')
-      const unreachable = await openVendor(name as VendorName, { vendors, allowPrivate: false })
+      const unreachable = await openVendor(name, { vendors, allowPrivate: false })
       const answer =
         kind === 'bvn'
           ? unreachable.findBvn?.({ bvn: NUMBER, phone: PHONE }, newCall())

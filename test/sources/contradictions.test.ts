@@ -3,7 +3,6 @@ import { loadConfig } from '../../src/context/config.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS, LIST_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
-import type { VendorName } from '../../src/sources/vendors.ts'
 import { bearer, openTestApp } from '../app.ts'
 import { NUMBER, PHONE, useAlteredVendor } from './altered-vendor.ts'
 
@@ -121,7 +120,7 @@ describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
     it('are discarded with a sign of failure', async () => {
       const vendor = await openStandIn(script)
       const { vendors } = loadConfig(vendor.settings, '')
-      const source = await openVendor(name as VendorName, { vendors, allowPrivate: false })
+      const source = await openVendor(name, { vendors, allowPrivate: false })
       const fetchLists = () =>
         source.fetchCatalogue?.(
           { internet: [], tv: [] },

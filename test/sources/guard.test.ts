@@ -11,7 +11,7 @@ import { qoreid } from '../../src/simulator/qoreid.ts'
 import type { VendorScript } from '../../src/simulator/stand-in.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import type { Source } from '../../src/sources/source.ts'
-import type { VendorName } from '../../src/sources/vendors.ts'
+import { SHIPPED_VENDORS, type VendorInUse } from '../../src/sources/vendors.ts'
 
 /** The rules of openVendor, which hold for every vendor. */
 const NIN = '12345678901'
@@ -43,8 +43,8 @@ async function openSource(
 ): Promise<Source> {
   const url = await openServer(answer)
   const { vendors } = loadConfig(settings(url), '')
-  const changed = { ...vendors, [name]: { ...vendors[name as VendorName], ...values } }
-  const source = await openVendor(name as VendorName, { vendors: changed, allowPrivate: false, attemptMs })
+  const changed = { ...vendors, [name]: { ...vendors[name], ...values } as VendorInUse }
+  const source = await openVendor(name, { vendors: changed, allowPrivate: false, attemptMs })
   open.push({ close: async () => source.close?.() })
   return source
 }
@@ -84,8 +84,10 @@ describe('an incomplete record', () => {
 })
 
 it('an unexpected error in the code of a vendor is a bad response, and does not stop the search', async () => {
-  const answer = replyWith({ status_code: 422, message: 'x' }, 422)
-  const source = await openSource(blusalt, answer, { values: { mismatch: undefined } })
+  const findNin = () => Promise.reject(new TypeError('a defect'))
+  const load = async () => ({ create: () => ({ name: 'blusalt', findNin }) })
+  const values = { vendor: { ...SHIPPED_VENDORS.get('blusalt'), load } }
+  const source = await openSource(blusalt, replyWith({}), { values })
   await expect(find(source)).rejects.toMatchObject({ reason: 'bad_response', problem: 'unknown_shape' })
 })
 

@@ -6,7 +6,6 @@ import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { LIST_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
-import type { VendorName } from '../../src/sources/vendors.ts'
 
 /** Tests for every vendor of lists: the common faults, over real sockets. See contract.test.ts. */
 const newCall = () => ({ signal: AbortSignal.timeout(30_000), reference: 'catalogue' })
@@ -24,7 +23,7 @@ describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
     })
     const openSource = (attemptMs: number) => {
       const { vendors } = loadConfig(vendor.settings, '')
-      return openVendor(name as VendorName, { vendors, allowPrivate: false, attemptMs })
+      return openVendor(name, { vendors, allowPrivate: false, attemptMs })
     }
     afterEach(() => vendor.fail(undefined))
     afterAll(async () => {

@@ -11,7 +11,7 @@ import { CANARY, FAULTS } from '../../src/simulator/faults.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
-import { namesWith, type VendorName } from '../../src/sources/vendors.ts'
+import { namesWith } from '../../src/sources/vendors.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { bearer } from '../app.ts'
 import { inject } from '../inject.ts'
@@ -29,7 +29,7 @@ it('no personal data and no text of a vendor is in a log, an answer, a metric or
   const vendors = await Promise.all(IDENTITY_VENDORS.map((script) => openStandIn(script)))
   // Not every vendor has both operations.
   const orderOf = (ability: 'nin' | 'bvn') =>
-    IDENTITY_VENDORS.map(({ name }) => name as VendorName)
+    IDENTITY_VENDORS.map(({ name }) => name)
       .filter((name) => namesWith(ability).includes(name))
       .join()
   const settings = Object.assign({}, ...vendors.map((vendor) => vendor.settings))

@@ -5,7 +5,6 @@ import { toBvnPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
-import type { VendorName } from '../../src/sources/vendors.ts'
 import { bearer, openTestApp } from '../app.ts'
 
 /** Answers when the record of a vendor has an unreadable phone, or several phones. */
@@ -68,7 +67,7 @@ describe.each(
   it('is compared and returned', async () => {
     const vendor = await openStandIn(script)
     const { vendors } = loadConfig(vendor.settings, '')
-    const source = await openVendor(name as VendorName, { vendors, allowPrivate: false })
+    const source = await openVendor(name, { vendors, allowPrivate: false })
     vendor.alter((body) => JSON.parse(JSON.stringify(body, toSecondPhone)))
     const call = { signal: AbortSignal.timeout(30_000), reference: 'ver_test' }
     // Blusalt and relay are sent the phone, and compare it with the first.

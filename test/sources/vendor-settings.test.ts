@@ -11,7 +11,7 @@ describe('the settings of a vendor', () => {
     expect(problemsOf({ TABBAT_DOJAH_SECRET: 's' })).toEqual([
       expect.stringContaining('TABBAT_DOJAH_APP_ID is required to use dojah'),
     ])
-    expect(loadConfig(DOJAH, '').vendors.dojah).toMatchObject({ appId: 'a', secret: 's' })
+    expect(loadConfig(DOJAH, '').vendors.dojah?.values).toMatchObject({ app_id: 'a', secret: 's' })
   })
 
   const at = (url: string, more = {}) => problemsOf({ ...DOJAH, TABBAT_DOJAH_URL: url, ...more })

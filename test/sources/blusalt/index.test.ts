@@ -1,31 +1,25 @@
 import { describe, expect, it } from 'vitest'
-import bvn from '../../../src/sources/blusalt/fixtures/bvn.json' with { type: 'json' }
-import nin from '../../../src/sources/blusalt/fixtures/nin.json' with { type: 'json' }
-import {
-  BvnReply,
-  create,
-  NinReply,
-  toBvnRecord,
-  toCode,
-  toNinRecord,
-} from '../../../src/sources/blusalt/index.ts'
-import { settings } from '../../../src/sources/blusalt/settings.ts'
-import { createReader } from '../../../src/sources/reply.ts'
+import type { Setting } from '../../../src/settings/setting.ts'
 import { type HttpReply, type HttpRequest, SourceError } from '../../../src/sources/source.ts'
+import { useShippedFile } from '../shipped-file.ts'
+import bvn from './bvn.json' with { type: 'json' }
+import nin from './nin.json' with { type: 'json' }
+
+const { create, toNinRecord, toBvnRecord, settings } = useShippedFile('blusalt')
 
 const values = {
   url: 'https://blusalt.example.com',
   price: 0,
   dailyCap: undefined,
   connections: 512,
-  clientId: 'client',
-  appName: 'app',
-  apiKey: 'key',
-  publicKey: undefined,
-  ninPath: '/NIN',
-  bvnPath: '/BVN',
+  client_id: 'client',
+  app_name: 'app',
+  api_key: 'key',
+  public_key: undefined,
+  nin_path: '/NIN',
+  bvn_path: '/BVN',
   mismatch: /not match/i,
-  notFound: undefined,
+  not_found: undefined,
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
@@ -79,7 +73,8 @@ it.each([
   ['Phone number does not match format', false],
   ['phone does not match at this time', false],
 ])('by default, recognises %j as a phone mismatch: %s', (message, isAboutPhone) => {
-  expect(settings.mismatch.read(settings.mismatch.fallback ?? '').test(message)).toBe(isAboutPhone)
+  const { read, fallback = '' } = settings.mismatch as Setting<RegExp>
+  expect(read(fallback).test(message)).toBe(isAboutPhone)
 })
 
 it.each([
@@ -99,11 +94,8 @@ it.each([
   await expect(find(reply)).rejects.toMatchObject({ name: 'SourceError', reason })
 })
 
-const readNin = createReader('blusalt', NinReply)
-const readBvn = createReader('blusalt', BvnReply)
-
 describe('a NIN of Blusalt', () => {
-  const record = toNinRecord(readNin(nin))
+  const record = toNinRecord(nin)
 
   it('is converted to the shape of the contract', () => {
     expect(record).toMatchObject({ nin_number: '01234567890', document_no: '' })
@@ -132,19 +124,19 @@ describe('a NIN of Blusalt', () => {
 
   it.each(['PENDING', 'NOT VERIFIED', false])(
     'is a bad response with the status %s',
-    (verification_status) => {
-      const reply = { results: { ...nin.results, verification_status } }
-      expect(() => readNin(reply)).toThrow(SourceError)
+    async (verification_status) => {
+      const body = { ...nin, results: { ...nin.results, verification_status } }
+      await expect(find({ status: 200, body })).rejects.toThrow(SourceError)
     },
   )
 
   it('has no number when the reply has none', () => {
-    expect(toNinRecord(readNin({ results: {} })).nin_number).toBe('')
+    expect(toNinRecord({ results: {} }).nin_number).toBe('')
   })
 })
 
 it('a BVN of Blusalt is converted to the shape of the contract', () => {
-  const record = toBvnRecord(readBvn(bvn))
+  const record = toBvnRecord(bvn)
   expect(record).toMatchObject({
     bvn_number: '22345678901',
     enrolment_branch: '',
@@ -164,9 +156,14 @@ it('a BVN of Blusalt is converted to the shape of the contract', () => {
   expect(JSON.stringify(record)).not.toMatch(/\/9j\/|pictures/)
 })
 
-it('reads the vendor’s code as a number or as text, and nothing else', () => {
-  expect([nin, bvn].map(toCode)).toEqual([200, 200])
-  expect([null, undefined, 'text', {}, { status_code: null }, []].map(toCode)).toEqual(
-    Array(6).fill(Number.NaN),
-  )
+it('reads the vendor’s code as a number or as text', async () => {
+  for (const status_code of [200, '200'])
+    expect(await find({ status: 200, body: { ...nin, status_code } })).toMatchObject({ found: true })
 })
+
+it.each([null, undefined, 'text', {}, { status_code: null }, []])(
+  'rejects a reply without its code: %j',
+  async (body) => {
+    await expect(find({ status: 200, body })).rejects.toThrow(SourceError)
+  },
+)

@@ -1,29 +1,29 @@
 import { describe, expect, it } from 'vitest'
-import bvn from '../../../src/sources/dojah/fixtures/bvn.json' with { type: 'json' }
-import nin from '../../../src/sources/dojah/fixtures/nin.json' with { type: 'json' }
-import { BvnReply, create, NinReply, toBvnRecord, toNinRecord } from '../../../src/sources/dojah/index.ts'
-import { settings } from '../../../src/sources/dojah/settings.ts'
-import { createReader } from '../../../src/sources/reply.ts'
 import type { HttpReply } from '../../../src/sources/source.ts'
+import { useShippedFile } from '../shipped-file.ts'
+import bvn from './bvn.json' with { type: 'json' }
+import nin from './nin.json' with { type: 'json' }
+
+const { create, toNinRecord, toBvnRecord, settings } = useShippedFile('dojah')
 
 const values = {
   url: 'https://dojah.example.com',
   price: 0,
   dailyCap: undefined,
   connections: 512,
-  appId: 'app',
+  app_id: 'app',
   secret: 'secret',
-  vninPath: '/api/v1/kyc/vnin',
-  ninPath: '/nin',
-  bvnPath: '/bvn',
-  notFound: undefined,
+  vnin_path: '/api/v1/kyc/vnin',
+  nin_path: '/nin',
+  bvn_path: '/bvn',
+  not_found: undefined,
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
 describe.each(['nin', 'bvn'] as const)('an error for a %s', (kind) => {
   const find = (body: unknown, status = 404, notFound?: readonly string[]) => {
     const source = create(
-      { ...values, notFound },
+      { ...values, not_found: notFound },
       { send: async (): Promise<HttpReply> => ({ status, body }) },
     )
     return kind === 'nin'
@@ -82,11 +82,8 @@ describe.each(['nin', 'bvn'] as const)('an error for a %s', (kind) => {
   })
 })
 
-const readNin = createReader('dojah', NinReply)
-const readBvn = createReader('dojah', BvnReply)
-
 describe('a NIN of Dojah', () => {
-  const record = toNinRecord(readNin(nin), '12345678901')
+  const record = toNinRecord(nin, '12345678901')
 
   it('has the requested number when the reply has none', () => {
     expect(record.nin_number).toBe('12345678901')
@@ -94,7 +91,7 @@ describe('a NIN of Dojah', () => {
 
   it('keeps a number that the reply has, even a wrong one', () => {
     const reply = { entity: { ...nin.entity, nin: 99999999999 } }
-    expect(toNinRecord(readNin(reply), '12345678901').nin_number).toBe('99999999999')
+    expect(toNinRecord(reply, '12345678901').nin_number).toBe('99999999999')
   })
 
   it('is also read in the format of the advance product', () => {
@@ -108,7 +105,7 @@ describe('a NIN of Dojah', () => {
       residence_address_line_1: '2, ANON STREET',
       residence_address_line_2: '',
     }
-    const advance = toNinRecord(readNin({ entity }), '12345678901')
+    const advance = toNinRecord({ entity }, '12345678901')
     expect(advance.residential_info.address).toBe('2, ANON STREET')
     expect(advance.personal_info).toMatchObject({
       full_name: 'ADA OBI',
@@ -119,7 +116,7 @@ describe('a NIN of Dojah', () => {
   })
 
   it('comes from the product that returns the NIN, by default', () => {
-    expect(settings.ninPath.fallback).toBe('/api/v1/kyc/nin/advance')
+    expect(settings.nin_path?.fallback).toBe('/api/v1/kyc/nin/advance')
   })
 
   it('is converted to the shape of the contract', () => {
@@ -147,7 +144,7 @@ describe('a NIN of Dojah', () => {
       ...{ surname: '', telephone: '', birth_date: '' },
       ...{ first_name: 'ADA', last_name: 'OBI', phone_number: '08031234567', date_of_birth: '1990-01-05' },
     }
-    expect(toNinRecord(readNin({ entity }), '12345678901').personal_info).toMatchObject({
+    expect(toNinRecord({ entity }, '12345678901').personal_info).toMatchObject({
       last_name: 'OBI',
       phone_number: '08031234567',
       date_of_birth: '05-01-1990',
@@ -161,7 +158,7 @@ describe('a NIN of Dojah', () => {
       phone_number: '08031234567',
       date_of_birth: '1990-01-05',
     }
-    expect(toNinRecord(readNin({ entity }), '12345678901').personal_info).toMatchObject({
+    expect(toNinRecord({ entity }, '12345678901').personal_info).toMatchObject({
       full_name: 'ADA OBI',
       phone_number: '08031234567',
       date_of_birth: '05-01-1990',
@@ -170,7 +167,7 @@ describe('a NIN of Dojah', () => {
 })
 
 it('a BVN of Dojah is converted to the shape of the contract', () => {
-  const record = toBvnRecord(readBvn(bvn))
+  const record = toBvnRecord(bvn)
   expect(record).toMatchObject({
     bvn_number: '02234567890',
     enrolment_bank: '058',

@@ -1,30 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import bvn from '../../../src/sources/prembly/fixtures/bvn.json' with { type: 'json' }
-import nin from '../../../src/sources/prembly/fixtures/nin.json' with { type: 'json' }
-import {
-  BvnData,
-  create,
-  NinData,
-  NinReply,
-  toBvnRecord,
-  toCode,
-  toNinRecord,
-} from '../../../src/sources/prembly/index.ts'
-import { createReader } from '../../../src/sources/reply.ts'
 import { type HttpReply, type HttpRequest, SourceError } from '../../../src/sources/source.ts'
+import { useShippedFile } from '../shipped-file.ts'
+import bvn from './bvn.json' with { type: 'json' }
+import nin from './nin.json' with { type: 'json' }
+
+const { create, toNinRecord, toBvnRecord } = useShippedFile('prembly')
 
 const values = {
   url: 'https://prembly.example.com',
   price: 0,
   dailyCap: undefined,
   connections: 512,
-  apiKey: 'key',
-  appId: undefined,
-  vninPath: '/vnin',
-  ninPath: '/nin_wo_face',
-  ninField: 'number',
-  bvnPath: '/bvn',
-  notFound: undefined,
+  api_key: 'key',
+  app_id: undefined,
+  vnin_path: '/vnin',
+  nin_path: '/nin_wo_face',
+  nin_field: 'number',
+  bvn_path: '/bvn',
+  not_found: undefined,
 }
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
@@ -110,11 +103,8 @@ it('takes the BVN of the basic product from the part that repeats the request', 
   expect(await findBvn(undefined)).toMatchObject({ record: { bvn_number: '' } })
 })
 
-const readNinData = createReader('prembly', NinData)
-const readBvnData = createReader('prembly', BvnData)
-
 describe('a NIN of Prembly', () => {
-  const record = toNinRecord(readNinData(nin.nin_data), '00000000000')
+  const record = toNinRecord(nin, '00000000000')
 
   it('is converted from the field names of NIMC to the shape of the contract', () => {
     expect(record.nin_number).toBe('12345678901')
@@ -144,23 +134,23 @@ describe('a NIN of Prembly', () => {
       height: '170',
       residence_address: '3 Made-up Road',
     }
-    const other = toNinRecord(readNinData(data), '12345678901')
+    const other = toNinRecord({ data: data }, '12345678901')
     expect(other.nin_number).toBe('00000000001')
     expect(other.personal_info).toMatchObject({ first_name: 'ADA', height: '170' })
     expect(other.residential_info.address).toBe('3 Made-up Road')
   })
 
   it('has the requested number only when the reply has no NIN field, or null', () => {
-    expect(toNinRecord(readNinData({ firstname: 'ADA' }), '12345678901').nin_number).toBe('12345678901')
-    expect(toNinRecord(readNinData({ nin: null }), '12345678901').nin_number).toBe('12345678901')
-    expect(toNinRecord(readNinData({ nin: '' }), '12345678901').nin_number).toBe('')
-    expect(toNinRecord(readNinData({ nin: '****' }), '12345678901').nin_number).toBe('****')
+    expect(toNinRecord({ data: { firstname: 'ADA' } }, '12345678901').nin_number).toBe('12345678901')
+    expect(toNinRecord({ data: { nin: null } }, '12345678901').nin_number).toBe('12345678901')
+    expect(toNinRecord({ data: { nin: '' } }, '12345678901').nin_number).toBe('')
+    expect(toNinRecord({ data: { nin: '****' } }, '12345678901').nin_number).toBe('****')
   })
 })
 
 describe('a BVN of Prembly', () => {
   it('is converted to the shape of the contract', () => {
-    const record = toBvnRecord(readBvnData(bvn.data))
+    const record = toBvnRecord(bvn)
     expect(record).toMatchObject({
       bvn_number: '02234567890',
       enrolment_bank: '058',
@@ -184,29 +174,39 @@ describe('a BVN of Prembly', () => {
     [false, null],
     [null, null],
   ])('reads the watch list entry %s as %s', (watchListed, told) => {
-    expect(toBvnRecord(readBvnData({ watchListed })).watchlisted).toBe(told)
+    expect(toBvnRecord({ data: { watchListed } }).watchlisted).toBe(told)
   })
 
   it('has no number when the reply has none', () => {
-    expect(toBvnRecord(readBvnData({ firstName: 'NGOZI' })).bvn_number).toBe('')
+    expect(toBvnRecord({ data: { firstName: 'NGOZI' } }).bvn_number).toBe('')
   })
 })
 
-it('reads the code as text or as a number, and nothing else', () => {
-  expect([nin, bvn, { response_code: 3 }].map(toCode)).toEqual(['00', '00', '03'])
-  expect([null, undefined, 'text', {}, { response_code: null }].map(toCode)).toEqual(Array(5).fill(''))
+it('reads the code as text or as a number', async () => {
+  for (const response_code of ['00', '0', 0])
+    expect(await find({ status: 200, body: { ...nin, response_code } })).toMatchObject({ found: true })
+  const noFunds = find({ status: 200, body: { response_code: 3 } })
+  await expect(noFunds).rejects.toMatchObject({ reason: 'refused', problem: 'funds' })
 })
 
-it.each([undefined, null])('accepts a reply whose verification is %j, as in the samples', (verification) => {
-  const read = createReader('prembly', NinReply)
-  expect(read({ ...nin, verification }).nin_data).toBeDefined()
-})
+it.each([null, undefined, 'text', {}, { response_code: null }])(
+  'rejects a reply without a code: %j',
+  async (body) => {
+    await expect(find({ status: 200, body })).rejects.toThrow(SourceError)
+  },
+)
+
+it.each([undefined, null])(
+  'accepts a reply whose verification is %j, as in the samples',
+  async (verification) => {
+    expect(await find({ status: 200, body: { ...nin, verification } })).toMatchObject({ found: true })
+  },
+)
 
 it.each([{}, { status: 'PENDING' }, { status: 'NOT-VERIFIED' }, { status: true }])(
   'rejects a reply whose verification is %j',
-  (verification) => {
-    const read = createReader('prembly', NinReply)
-    expect(() => read({ ...nin, verification })).toThrow(SourceError)
-    expect(read(nin).verification?.reference).toBe('pb-fixture-nin')
+  async (verification) => {
+    await expect(find({ status: 200, body: { ...nin, verification } })).rejects.toThrow(SourceError)
+    expect(await find({ status: 200, body: nin })).toMatchObject({ reference: 'pb-fixture-nin' })
   },
 )

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import bvnReply from '../../../src/sources/qoreid/fixtures/bvn.json' with { type: 'json' }
-import ninReply from '../../../src/sources/qoreid/fixtures/nin.json' with { type: 'json' }
-import { create, toBvnRecord, toNinRecord } from '../../../src/sources/qoreid/index.ts'
-import { settings } from '../../../src/sources/qoreid/settings.ts'
 import type { HttpReply } from '../../../src/sources/source.ts'
 import { SourceError } from '../../../src/sources/source.ts'
+import { useShippedFile } from '../shipped-file.ts'
+import bvnReply from './bvn.json' with { type: 'json' }
+import ninReply from './nin.json' with { type: 'json' }
+
+const { create, toNinRecord, toBvnRecord, settings } = useShippedFile('qoreid')
 
 describe('a NIN', () => {
   it('is converted to the shape of the contract, including nested objects', () => {
@@ -66,17 +67,17 @@ describe('an answer', () => {
     price: 0,
     dailyCap: undefined,
     connections: 512,
-    clientId: 'client',
+    client_id: 'client',
     secret: 'secret',
-    vninPath: '/v1/ng/identities/virtual-nin/{number}',
-    ninPath: '/nin/{number}',
-    bvnPath: '/bvn/{number}',
-    notFound: undefined,
+    vnin_path: '/v1/ng/identities/virtual-nin/{number}',
+    nin_path: '/nin/{number}',
+    bvn_path: '/bvn/{number}',
+    not_found: undefined,
   }
   const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
   const find = (reply: HttpReply) =>
     create(
-      { ...values, namesOptional: 'on' },
+      { ...values, names_optional: 'on' },
       {
         send: async ({ path }) => (path === '/token' ? { status: 200, body: { accessToken: 't' } } : reply),
       },
@@ -92,9 +93,9 @@ describe('an answer', () => {
 
   it.each([
     ['complete and not found', withStatus('complete', 'not_found')],
-    ['404', { status: 404, body: { statusCode: 404, message: 'NIN not found' } }],
+    ['404', { status: 404, body: { id: 1, statusCode: 404, message: 'NIN not found' } }],
   ])('is not found for %s', async (_what, reply) => {
-    expect(await find(reply)).toEqual({ found: false })
+    expect(await find(reply)).toEqual({ found: false, reference: 1 })
   })
 
   it.each([
@@ -119,7 +120,7 @@ describe('an answer', () => {
     const sent: unknown[] = []
     const findWith = (reply: HttpReply) => {
       const source = create(
-        { ...values, namesOptional: 'off' },
+        { ...values, names_optional: 'off' },
         {
           send: async ({ path, body }) => {
             if (path === '/token') return { status: 200, body: { accessToken: 't' } }
@@ -128,7 +129,7 @@ describe('an answer', () => {
           },
         },
       )
-      expect(source.needsNames).toMatchObject({ nin: ['first_name', 'last_name'] })
+      expect(source.needsDetails).toMatchObject({ nin: ['first_name', 'last_name'] })
       const details = { first_name: 'Bunch', last_name: 'Dillon', date_of_birth: '07-Jul-1995' }
       return source.findNin?.({ nin: '63184876213', phone: '8000000000', details }, call)
     }
@@ -146,6 +147,7 @@ describe('an answer', () => {
     it('says that names differ if there is no record', async () => {
       expect(await findWith(withStatus('complete', 'id_mismatch'))).toEqual({
         found: false,
+        reference: 1,
         namesDiffer: true,
       })
     })
@@ -159,6 +161,6 @@ describe('an answer', () => {
 })
 
 it('requires {number} in a path', () => {
-  expect(settings.ninPath.read('/v1/ng/identities/nin-premium/{number}')).toContain('{number}')
-  expect(() => settings.ninPath.read('/v1/ng/identities/nin')).toThrow('{number}')
+  expect(settings.nin_path?.read('/v1/ng/identities/nin-premium/{number}')).toContain('{number}')
+  expect(() => settings.nin_path?.read('/v1/ng/identities/nin')).toThrow('{number}')
 })

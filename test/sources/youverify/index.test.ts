@@ -1,16 +1,10 @@
 import { expect, it } from 'vitest'
-import { createReader } from '../../../src/sources/reply.ts'
 import type { HttpReply, HttpRequest } from '../../../src/sources/source.ts'
-import bvn from '../../../src/sources/youverify/fixtures/bvn.json' with { type: 'json' }
-import nin from '../../../src/sources/youverify/fixtures/nin.json' with { type: 'json' }
-import {
-  BvnReply,
-  create,
-  NinReply,
-  toBvnRecord,
-  toCode,
-  toNinRecord,
-} from '../../../src/sources/youverify/index.ts'
+import { useShippedFile } from '../shipped-file.ts'
+import bvn from './bvn.json' with { type: 'json' }
+import nin from './nin.json' with { type: 'json' }
+
+const { create, toNinRecord, toBvnRecord } = useShippedFile('youverify')
 
 const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
 
@@ -22,11 +16,11 @@ const open = (reply: HttpReply, premium: 'on' | 'off' = 'off', requests: HttpReq
       dailyCap: undefined,
       connections: 512,
       token: 'token',
-      vninPath: '/v2/api/identity/ng/vnin',
-      ninPath: '/nin',
-      bvnPath: '/bvn',
+      vnin_path: '/v2/api/identity/ng/vnin',
+      nin_path: '/nin',
+      bvn_path: '/bvn',
       premium,
-      notFound: undefined,
+      not_found: undefined,
     },
     {
       send: async (request: HttpRequest) => {
@@ -110,11 +104,8 @@ it('does not read a 404 of a wrong path as "not found"', async () => {
   await expect(find({ status: 404, body: undefined })).rejects.toMatchObject({ reason: 'bad_response' })
 })
 
-const readNin = createReader('youverify', NinReply)
-const readBvn = createReader('youverify', BvnReply)
-
 it('a NIN of Youverify is converted to the shape of the contract', () => {
-  const record = toNinRecord(readNin(nin))
+  const record = toNinRecord(nin)
   expect(record).toMatchObject({ nin_number: '12345678901', document_no: '' })
   expect(record.personal_info).toMatchObject({
     middle_name: '',
@@ -133,7 +124,7 @@ it('a NIN of Youverify is converted to the shape of the contract', () => {
 })
 
 it('a BVN of Youverify is converted to the shape of the contract', () => {
-  const record = toBvnRecord(readBvn(bvn))
+  const record = toBvnRecord(bvn)
   expect(record).toMatchObject({
     bvn_number: '02234567890',
     enrolment_branch: '',
@@ -167,7 +158,7 @@ it('reads every documented field of a BVN', () => {
     stateOfOrigin: 'Akwa Ibom',
     address: { addressLine: '1 Synthetic Street', town: 'Ikeja', lga: 'Ikeja', state: 'Lagos' },
   }
-  expect(toBvnRecord(readBvn({ ...bvn, data }))).toMatchObject({
+  expect(toBvnRecord({ ...bvn, data })).toMatchObject({
     name_on_card: 'NGOZI EFFIONG',
     formatted_registration_date: 'March 21, 2018',
     level_of_account: 'Level 2',
@@ -188,16 +179,23 @@ it('reads every documented field of a BVN', () => {
 })
 
 it.each([undefined, null, '1 Synthetic Street', {}])('an address that is %j is empty', (address) => {
-  const { residential_info } = toNinRecord(readNin({ data: { address } }))
+  const { residential_info } = toNinRecord({ data: { address } })
   expect(Object.values(residential_info)).toEqual(['', '', '', ''])
 })
 
 it('has no number when the reply has none, because the vendor always returns it', () => {
-  expect(toNinRecord(readNin({ data: {} })).nin_number).toBe('')
-  expect(toBvnRecord(readBvn({ data: {} })).bvn_number).toBe('')
+  expect(toNinRecord({ data: {} }).nin_number).toBe('')
+  expect(toBvnRecord({ data: {} }).bvn_number).toBe('')
 })
 
-it('reads the vendor’s code as a number or as text, and nothing else', () => {
-  expect([nin, bvn].map(toCode)).toEqual([200, 200])
-  expect([null, 'text', {}, { statusCode: null }].map(toCode)).toEqual(Array(4).fill(Number.NaN))
+it('reads the vendor’s code as a number or as text', async () => {
+  for (const statusCode of [200, '200'])
+    expect(await find({ status: 200, body: { ...nin, statusCode } })).toMatchObject({ found: true })
+})
+
+it.each([null, 'text', {}, { statusCode: null }])('rejects a reply without its code: %j', async (body) => {
+  await expect(find({ status: 200, body })).rejects.toMatchObject({
+    name: 'SourceError',
+    reason: 'bad_response',
+  })
 })

@@ -1,0 +1,247 @@
+import { createRequire } from 'node:module'
+import type { Ajv as AjvType, ErrorObject } from 'ajv'
+import { TEXT_LISTS } from './rules.ts'
+import {
+  type AnswerMap,
+  type Condition,
+  OPERATIONS,
+  type OperationName,
+  SETTING_TYPES,
+  VendorFile,
+  type VendorOperation,
+  type VendorRequest,
+  type VendorRule,
+} from './schema.ts'
+import { listPlaceholders, VALUES } from './template.ts'
+
+const require = createRequire(import.meta.url)
+
+/** A file that can be used, or what is wrong with it: one sentence each, which begins with the place in the file. */
+export type Checked =
+  | { readonly file: VendorFile; readonly problems?: undefined }
+  | { readonly problems: readonly string[] }
+
+/** Checks the content of a vendor file: its shape first, then that its parts fit together. */
+export function checkVendorFile(content: unknown): Checked {
+  const problems = [...listShapeProblems(content)]
+  if (problems.length > 0) return { problems }
+  const file = content as VendorFile
+  problems.push(
+    ...listRequestProblems(file),
+    ...listRuleProblems(file),
+    ...listAnswerProblems(file),
+    ...listSettingProblems(file),
+  )
+  return problems.length > 0 ? { problems } : { file }
+}
+
+type Verbose = ErrorObject & { readonly parentSchema?: Readonly<Record<string, unknown>> }
+
+function listShapeProblems(content: unknown): string[] {
+  // Loaded only where a file must be checked: it delays the start.
+  const { Ajv } = require('ajv') as { Ajv: typeof AjvType }
+  const fits = new Ajv({ strict: false, allErrors: true, verbose: true }).compile(VendorFile as object)
+  if (fits(content)) return []
+  const errors = (fits.errors ?? []) as Verbose[]
+  // Of alternatives, the sentence about all of them says more than one about each.
+  const choices = errors.filter(({ keyword }) => keyword === 'anyOf').map(({ schemaPath }) => schemaPath)
+  return [
+    ...new Set(
+      errors
+        .filter(
+          ({ keyword, schemaPath }) =>
+            keyword === 'anyOf' || !choices.some((choice) => schemaPath.startsWith(choice)),
+        )
+        .map(toShapeProblem),
+    ),
+  ]
+}
+
+const MAX_SHOWN = 60
+
+function toShapeProblem({ keyword, instancePath, params, message, parentSchema }: Verbose): string {
+  const place = instancePath === '' ? 'the file' : toPlace(instancePath)
+  const expected = parentSchema?.['x-expected']
+  if (keyword === 'additionalProperties') {
+    const known = Object.keys((parentSchema?.properties ?? {}) as object).filter(
+      (name) => !name.startsWith('$'),
+    )
+    const list = known.length > 0 ? ` Known here: ${known.join(', ')}.` : ''
+    return `${place} has an unknown member, ${String(params.additionalProperty).slice(0, MAX_SHOWN)}.${list}`
+  }
+  if (keyword === 'required') return `${place} needs the member ${params.missingProperty}.`
+  if (keyword === 'propertyNames')
+    return `${place} has a member with the name ${String(params.propertyName).slice(0, MAX_SHOWN)}: names are small letters, digits and _.`
+  if (keyword === 'enum') return `${place} must be one of ${(params.allowedValues as unknown[]).join(', ')}.`
+  if (expected !== undefined) return `${place} must be ${expected}.`
+  return `${place} ${message}.`
+}
+
+/** /rules/look_up/0/then as rules.look_up[0].then */
+const toPlace = (pointer: string) =>
+  pointer
+    .slice(1)
+    .split('/')
+    .map((part) =>
+      /^\d+$/.test(part) ? `[${part}]` : `.${part.replaceAll('~1', '/').replaceAll('~0', '~')}`,
+    )
+    .join('')
+    .replace(/^\./, '')
+
+/** The texts of a tree, with their places. */
+function* listTexts(value: unknown, place: string): Generator<readonly [place: string, text: string]> {
+  if (typeof value === 'string') yield [place, value]
+  else if (Array.isArray(value))
+    for (const [index, item] of value.entries()) yield* listTexts(item, `${place}[${index}]`)
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, inner] of Object.entries(value)) {
+      if (name === '$comment') continue
+      yield [`${place}.${name}`, name]
+      yield* listTexts(inner, `${place}.${name}`)
+    }
+}
+
+/** Every {value} must exist; `more` are those that exist in this place only. */
+function* listUnknownValues(file: VendorFile, tree: unknown, place: string, more: readonly string[]) {
+  const known = new Set([...Object.keys(VALUES), ...Object.keys(file.settings ?? {}), ...more])
+  for (const [where, text] of listTexts(tree, place))
+    for (const name of listPlaceholders(text))
+      if (!known.has(name))
+        yield `${where} has the value {${name}}, which is neither a setting of this file nor one of ${[...Object.keys(VALUES), ...more].join(', ')}.`
+}
+
+/** Without a person: only settings, and the time. */
+const isAboutPerson = (name: string) => name in VALUES && !name.startsWith('time')
+
+function* listRequestProblems(file: VendorFile): Generator<string> {
+  const { authentication = {}, operations } = file
+  const signed = authentication.hmac ? ['signature'] : []
+  const described = OPERATIONS.filter((name) => operations[name])
+  if (described.length === 0) yield 'operations needs one of nin, virtual_nin and bvn.'
+  if (operations.virtual_nin && !operations.nin)
+    yield 'operations.virtual_nin needs operations.nin beside it.'
+  for (const name of described) {
+    const place = `operations.${name}.request`
+    const { request } = operations[name] as VendorOperation
+    yield* listUnknownValues(file, request, place, signed)
+    if (!isNumberSent(file, request)) yield `${place} never sends {number}.`
+    if (request.method === 'GET' && request.body !== undefined) yield `${place}.body: a GET has none.`
+    if (!/^(\/|\{)/.test(request.path)) yield `${place}.path must begin with / or with a setting.`
+  }
+  yield* listUnknownValues(file, authentication.headers, 'authentication.headers', signed)
+  yield* listUnknownValues(file, authentication.hmac, 'authentication.hmac', [])
+  if (authentication.hmac && ![...listTexts(file, '')].some(([, text]) => text.includes('{signature}')))
+    yield 'authentication.hmac is never used: {signature} stands in no request.'
+  yield* listTokenProblems(file)
+}
+
+const isNumberSent = ({ settings }: VendorFile, request: VendorRequest) =>
+  [...listTexts(request, '')].some(([, text]) => text.includes('{number}')) ||
+  listPlaceholders(request.path).some((name) => settings?.[name]?.type === 'path_with_number')
+
+/** What is sent for a token, or with every request, is about no person. */
+function* listTokenProblems(file: VendorFile): Generator<string> {
+  const { basic, token } = file.authentication ?? {}
+  for (const [place, part] of [
+    ['authentication.basic', basic],
+    ['authentication.token.basic', token?.basic],
+    ['authentication.token.request', token?.request],
+  ] as const) {
+    yield* listUnknownValues(file, part, place, [])
+    for (const [where, text] of listTexts(part, place))
+      if (listPlaceholders(text).some(isAboutPerson)) yield `${where} must not contain a value of a person.`
+  }
+}
+
+function* listRuleProblems(file: VendorFile): Generator<string> {
+  const used = new Set(OPERATIONS.map((name) => file.answers[name]?.rules))
+  for (const [name, rules] of Object.entries(file.rules)) {
+    const place = `rules.${name}`
+    if (!used.has(name)) yield `${place} is never used.`
+    if (!rules.some((rule) => rule.then === 'found')) yield `${place} has no rule for found.`
+    for (const [index, rule] of rules.entries()) yield* listProblemsOfRule(file, rule, `${place}[${index}]`)
+  }
+  const lists = new Set([...listTexts(file.rules, '')].map(([, text]) => text))
+  for (const name of Object.keys(file.texts ?? {})) {
+    if (name in TEXT_LISTS) yield `texts.${name} has the name of a list that every file has.`
+    if (!lists.has(name)) yield `texts.${name} is never used.`
+  }
+}
+
+/** Only `found` and failures may follow from a condition that holds for every answer of a status. */
+const NEED_EVIDENCE: readonly string[] = ['not_found', 'watch_listed', 'names_differ']
+
+function* listProblemsOfRule(file: VendorFile, rule: VendorRule, place: string): Generator<string> {
+  const { if: condition } = rule
+  const parts = Object.keys(condition).filter((name) => name !== '$comment')
+  if (parts.length === 0) yield `${place}.if must not be empty.`
+  const evidence = parts.filter((name) => name !== 'status' && name !== 'names_sent' && name !== 'absent')
+  if (NEED_EVIDENCE.includes(rule.then) && evidence.length === 0)
+    yield `${place}: ${rule.then} must not follow from a status or a missing member alone. Add the text or the value by which the vendor says it: an error page has the same status.`
+  if ((rule.then === 'by_status') !== (rule.status_at !== undefined))
+    yield `${place}: by_status and status_at go together.`
+  for (const [index, { is, is_not }] of (condition.values ?? []).entries())
+    if ((is === undefined) === (is_not === undefined))
+      yield `${place}.if.values[${index}] needs one of is and is_not.`
+  yield* listTextProblems(file, condition, place)
+}
+
+function* listTextProblems(file: VendorFile, { text }: Condition, place: string): Generator<string> {
+  for (const name of [...(text?.says ?? []), ...(text?.unless ?? [])]) {
+    const setting = /^\{(.*)\}$/.exec(name)?.[1]
+    if (setting === undefined && !(name in TEXT_LISTS) && !file.texts?.[name])
+      yield `${place}.if.text names ${name}, which is neither a list in texts nor one of ${Object.keys(TEXT_LISTS).join(', ')}.`
+    if (setting !== undefined && setting !== 'not_found' && file.settings?.[setting]?.type !== 'pattern')
+      yield `${place}.if.text names ${name}, which is neither {not_found} nor a setting of the type pattern.`
+  }
+}
+
+function* listAnswerProblems(file: VendorFile): Generator<string> {
+  for (const name of OPERATIONS) {
+    const described = file.answers[name]
+    const answer = described ?? (name === 'virtual_nin' ? file.answers.nin : undefined)
+    if (file.operations[name] && !answer) yield `answers needs the member ${name}, for operations.${name}.`
+    if (described && !file.operations[name]) yield `answers.${name} is never used.`
+    if (described) yield* listProblemsOfAnswer(file, described, name)
+  }
+}
+
+function* listProblemsOfAnswer(file: VendorFile, answer: AnswerMap, name: OperationName): Generator<string> {
+  const place = `answers.${name}`
+  if (!file.rules[answer.rules]) yield `${place}.rules names ${answer.rules}, which is not in rules.`
+  if (!answer.number) yield `${place} needs the member number: the answer must be about the person.`
+  if (answer.second_phones && name !== 'bvn') yield `${place}.second_phones is for a BVN only.`
+  if (!answer.fields && answer.same_fields !== true)
+    yield `${place} needs the member fields, or "same_fields": true.`
+  for (const [where, text] of listTexts({ ...answer, rules: '' }, place))
+    if (text.split('.').some((part) => UNSAFE.includes(part)))
+      yield `${where} names ${text}, which is no member of an answer.`
+}
+
+const UNSAFE = ['__proto__', 'constructor', 'prototype']
+
+/** Names that every vendor has. */
+const RESERVED = [
+  'url',
+  'price',
+  'daily_cap',
+  'connections',
+  'not_found',
+  'nin_price',
+  'bvn_price',
+  'signature',
+]
+
+function* listSettingProblems(file: VendorFile): Generator<string> {
+  const whole = JSON.stringify({ ...file, settings: undefined })
+  for (const [name, { type = SETTING_TYPES[0], required, default: value }] of Object.entries(
+    file.settings ?? {},
+  )) {
+    const place = `settings.${name}`
+    if (RESERVED.includes(name) || name in VALUES) yield `${place}: every vendor has a value of this name.`
+    if (required && value !== undefined) yield `${place} is required, so it has no default.`
+    if (type === 'pattern' && value === undefined) yield `${place} needs a default.`
+    if (!whole.includes(`{${name}}`) && !whole.includes(`"setting":"${name}"`))
+      yield `${place} is never used.`
+  }
+}

@@ -1,0 +1,144 @@
+import type { BvnRecord } from '../../contract/bvn.ts'
+import type { NinRecord } from '../../contract/nin.ts'
+import { isVirtualNin, type PersonDetails } from '../../contract/person.ts'
+import type { Kind } from '../../crypto/mac.ts'
+import type { Answer, Call, HttpReply, Send, Source, VendorDeps } from '../source.ts'
+import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
+import { compileAnswer } from './answer.ts'
+import { compilePath, compileRules, ruleError } from './rules.ts'
+import { DECOY, toSampleReply } from './sample-reply.ts'
+import type { OperationName, VendorFile, VendorRule } from './schema.ts'
+import { compileRequest, NO_QUESTION, type Question, type SettingValues } from './template.ts'
+
+/** The vendor that a file describes. */
+export function createFileSource(
+  name: string,
+  file: VendorFile,
+  settings: SettingValues,
+  { send, now = () => new Date() }: VendorDeps,
+): Source {
+  const sendWithToken = withTokenOf(name, file, settings, { send, now })
+  const { nin, virtual_nin: virtualNin, bvn } = file.operations
+  const find = (operation: OperationName) => {
+    const { toRequest, read } = compileOperation(name, file, settings, operation)
+    return async (
+      number: string,
+      { phone, details }: { readonly phone: string; readonly details?: PersonDetails | undefined },
+      call: Call,
+    ): Promise<Answer<NinRecord & BvnRecord>> => {
+      const question = { number, phone, details, reference: call.reference, at: now() }
+      const reply = await sendWithToken(toRequest(question), call)
+      return read(reply, question).answer as Answer<NinRecord & BvnRecord>
+    }
+  }
+  const findNin = nin && find('nin')
+  const findVirtualNin = virtualNin && find('virtual_nin')
+  const findBvn = bvn && find('bvn')
+  return {
+    name,
+    isExternal: true,
+    ...(findVirtualNin && { acceptsVirtualNin: true }),
+    needsDetails: { nin: listNeeds(file, 'nin', settings), bvn: listNeeds(file, 'bvn', settings) },
+    samples: toSamples(file.samples),
+    readDecoy: createDecoys(name, file),
+    ...(findNin && {
+      findNin: (query, call) =>
+        (findVirtualNin && isVirtualNin(query.nin) ? findVirtualNin : findNin)(query.nin, query, call),
+    }),
+    ...(findBvn && { findBvn: (query, call) => findBvn(query.bvn, query, call) }),
+  }
+}
+
+/** The number is that of the sample, whatever is missing in the file. */
+function createDecoys(name: string, file: VendorFile): NonNullable<Source['readDecoy']> {
+  const prepare = (kind: Kind) => {
+    const map = file.answers[kind]
+    const reply = toSampleReply(file, kind, 'found', DECOY)
+    return map && { read: compileAnswer(name, kind, map), text: JSON.stringify(reply?.body) }
+  }
+  const decoys = { nin: prepare('nin'), bvn: prepare('bvn') }
+  const question = { ...NO_QUESTION, number: DECOY.number, phone: DECOY.phoneCore }
+  return (kind) => {
+    const { read, text } = decoys[kind] as NonNullable<(typeof decoys)[Kind]>
+    const body = JSON.parse(text)
+    return { body, record: read(body, { ...question, details: DECOY_DETAILS }).record }
+  }
+}
+
+const DECOY_DETAILS = { first_name: 'Ada', last_name: 'Obi', date_of_birth: '1990-01-05' }
+
+const toSamples = ({
+  $comment: _,
+  nin,
+  virtual_nin: __,
+  bvn,
+  ...details
+}: NonNullable<VendorFile['samples']> = {}) => ({
+  ...(nin !== undefined && { nin }),
+  ...(bvn !== undefined && { bvn }),
+  details,
+})
+
+/** What a reply means, and the rule that says so; undefined if the HTTP status does. */
+type Reading = {
+  readonly rule: VendorRule | undefined
+  readonly answer: Answer<NinRecord | BvnRecord>
+}
+
+/** Builds the request of an operation, and reads its reply. */
+function compileOperation(name: string, file: VendorFile, settings: SettingValues, operation: OperationName) {
+  const described = file.operations[operation]
+  const map = file.answers[operation] ?? (operation === 'virtual_nin' ? file.answers.nin : undefined)
+  if (!described || !map) throw new Error(`${name} has no operation ${operation}`)
+  const toRule = compileRules(file.rules[map.rules] ?? [], { texts: file.texts, settings })
+  const readRecord = compileAnswer(name, operation, map)
+  const readReference = map.reference?.startsWith('$.') ? compilePath(map.reference.slice(2)) : undefined
+  /** Throws a SourceError if the reply is no answer. */
+  const read = (reply: HttpReply, question: Question): Reading => {
+    const rule = toRule(reply, question)
+    const outcome = rule?.then
+    if (outcome === 'found') return { rule, answer: readRecord(reply.body, question) }
+    const reference = readReference?.(reply.body)
+    const missing = { found: false as const, ...(reference !== undefined && { reference }) }
+    if (outcome === 'not_found') return { rule, answer: missing }
+    if (outcome === 'watch_listed') return { rule, answer: { ...missing, watchlisted: true } }
+    if (outcome === 'names_differ') return { rule, answer: { ...missing, namesDiffer: true } }
+    throw ruleError(name, rule, reply)
+  }
+  return { toRequest: compileRequest(described.request, settings, file.authentication), read, toRule }
+}
+
+/** The details without which the vendor is passed over. */
+function listNeeds(file: VendorFile, kind: Kind, settings: SettingValues) {
+  const isNeeded = ({
+    unless = [],
+  }: NonNullable<NonNullable<VendorFile['operations']['nin']>['needs']>[number]) =>
+    !unless.some(({ setting, is, contains }) => {
+      const value = String(settings[setting])
+      return (is !== undefined && value === is) || (contains !== undefined && value.includes(contains))
+    })
+  return (file.operations[kind]?.needs ?? []).filter(isNeeded).map(({ detail }) => detail)
+}
+
+function withTokenOf(
+  name: string,
+  { authentication }: VendorFile,
+  settings: SettingValues,
+  { send, now }: VendorDeps,
+): Send {
+  const token = authentication?.token
+  if (!token) return send
+  const toRequest = compileRequest(token.request, settings, token.basic ? { basic: token.basic } : {})
+  const getToken = compilePath(token.token_at)
+  const getLifetime = token.lifetime_at === undefined ? undefined : compilePath(token.lifetime_at)
+  return withToken(send, {
+    source: name,
+    now,
+    header: token.header,
+    prefix: token.prefix,
+    fetchToken: async (call) => {
+      const body = requireTokenReply(name, await send(toRequest(NO_QUESTION), call))
+      return { text: readTokenText(name, getToken(body)), lifetimeMs: readLifetimeMs(getLifetime?.(body)) }
+    },
+  })
+}
