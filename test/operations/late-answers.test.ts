@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { App } from '../../src/http/app.ts'
 import type { AuditBatch } from '../../src/ledger/commit.ts'
+import type { QueueBatch } from '../../src/ledger/queue-rows.ts'
 import { createApiServer } from '../../src/server/api-server.ts'
 import { openIdempotency } from '../../src/verification/idempotency.ts'
 import { openLocal } from '../../src/verification/open-local.ts'
+import { createQueueWorker } from '../../src/verification/queue/worker.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 import { createStandIn, type StandIn, withStandIn } from '../battery/stand-in.ts'
 import { inject } from '../inject.ts'
@@ -23,11 +25,11 @@ describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
   let beforeCommit: () => Promise<void>
 
   const newNin = () => String(30_000_000_000 + ++made)
-  const verify = (nin: string, to: App = app) =>
+  const verify = (nin: string, to: App = app, headers = {}) =>
     inject(to, {
       method: 'POST',
       url: '/api/v2/kyc/verify-nin',
-      headers: { ...bearer(key), 'idempotency-key': `order-${nin}` },
+      headers: { ...bearer(key), 'idempotency-key': `order-${nin}`, ...headers },
       payload: { nin, phone: PHONE },
     })
   /** Asks for a new person. The commit of the answer fails. */
@@ -56,14 +58,18 @@ describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
     server = await openTestApp(
       engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {},
     )
+    // The worker of the server is replaced by one that begins when the test says so.
+    server.context.lifecycle.stopping = true
     key = await server.createKey({ mode: 'live' })
     const { audit } = server.context.store
     const append = audit.append.bind(audit)
-    const hasAnswer = ({ parts }: AuditBatch) => (parts?.completions.length ?? 0) > 0
+    const hasAnswer = ({ parts }: AuditBatch, queue?: QueueBatch) =>
+      (parts?.completions.length ?? 0) > 0 || queue?.changes.some(([, { kind }]) => kind === 'finish')
     Object.assign(audit, {
       append: async (...given: Parameters<typeof append>) => {
-        if (hasAnswer(given[0])) await beforeCommit()
-        if (fate === 'commit' || !hasAnswer(given[0])) return append(...given)
+        if (!hasAnswer(...given)) return append(...given)
+        await beforeCommit()
+        if (fate === 'commit') return append(...given)
         if (fate === 'commit unconfirmed') await append(...given)
         throw new Error('Query read timeout')
       },
@@ -124,6 +130,31 @@ describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
     await expect.poll(countStored).toBe(1)
     expect((await verify(nin)).headers['idempotent-replayed']).toBe('true')
     expect(source.calls).toEqual([nin])
+  })
+
+  it('ends its pending verification when the database is back, and is paid for once', async () => {
+    const { context } = server
+    const failures: unknown[] = []
+    const worker = createQueueWorker(withStandIn(context, source), {
+      owner: context.audit.owner,
+      onFailure: (error) => failures.push(error),
+    })
+    const nin = newNin()
+    const accepted = await verify(nin, app, { prefer: 'respond-async' })
+    expect(accepted.statusCode).toBe(202)
+    const { request_reference: reference } = accepted.json().data
+    fate = 'fail'
+    await worker.beginDue()
+    await worker.idle()
+    expect(failures).toHaveLength(1)
+    await recover()
+    await expect.poll(() => phasesOf(nin)).toEqual(['intent', 'outcome', 'queued'])
+    const found = await inject(app, {
+      method: 'GET',
+      url: `/api/v2/kyc/verifications/${reference}`,
+      headers: bearer(key),
+    })
+    expect([found.statusCode, source.calls]).toEqual([200, [nin]])
   })
 
   it('is stored before the server ends', async () => {

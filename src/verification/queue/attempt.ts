@@ -116,19 +116,45 @@ async function endAsked<T>(
   const { deps } = verification
   const subject = toOtherSubject(verification, decision)
   const change: Finish = { ...toEnd(deps.queue, claimed, response), subject }
-  const refusal = await commits.end({
-    entry:
-      'error' in decision
-        ? toFailedOutcome(verification, response)
-        : toOutcome(verification, decision, response, null),
+  const entry =
+    'error' in decision
+      ? toFailedOutcome(verification, response)
+      : toOutcome(verification, decision, response, null)
+  const ending = commits.end({
+    entry,
     isFailedGuess: isFailedGuess(decision),
     toParts: () => ({ kept: toKept(verification, decision) }),
     toChange: (refunded) => ({ ...change, refunded }),
+  })
+  const refusal = await ending.catch((error) => {
+    // With such a subject, an erasure meanwhile could be missed.
+    if (!subject && error instanceof AppError && error.code === 'audit_unavailable')
+      endLater(deps, change, entry)
+    throw error
   })
   if (refusal) return
   // The person may have been erased while the source was asked: only now the number is known.
   if (subject) await deps.store.erasure.eraseLate(subject)
   tellEnd(deps.queue, change)
+}
+
+/** An end may itself be the reason why its commit fails. */
+const MAX_LATE_TRIES = 5
+
+/** The store failed after the sources were asked. The end is written when it is back, unless it was executed or the lease is lost by then. */
+function endLater(
+  { audit, queue }: Pick<VerificationDeps, 'audit' | 'queue'>,
+  change: Finish,
+  entry: AuditEntry,
+  tries = 1,
+): void {
+  audit.onceHealthy(async () => {
+    try {
+      if (!(await audit.recordChange(change, [entry]))) tellEnd(queue, change)
+    } catch {
+      if (tries < MAX_LATE_TRIES) endLater({ audit, queue }, change, entry, tries + 1)
+    }
+  })
 }
 
 /** The end of a verification that is not asked about. */
