@@ -7,13 +7,15 @@ export type StandIn = {
   readonly source: Source
   /** The numbers of all requests, in order. */
   readonly calls: string[]
-  /** Resolves after this many requests. */
+  /** Resolves after this many requests. Fails if they do not come. */
   readonly wasAsked: (times: number) => Promise<void>
   /** Holds all answers until the returned function is called. */
   readonly hold: () => () => void
   /** Called before each answer; may throw. */
   onCall: (number: string, call: Call) => void | Promise<void>
 }
+
+const GIVEN_UP_MS = 20_000
 
 /** A source that records its calls. It has a record for every number that does not end in 422. */
 export function createStandIn(isExternal: boolean): StandIn {
@@ -35,10 +37,12 @@ export function createStandIn(isExternal: boolean): StandIn {
     },
     calls: [],
     wasAsked: (times) => {
-      const { promise, resolve } = Promise.withResolvers<void>()
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
       if (standIn.calls.length >= times) resolve()
       else waiting.push({ times, resolve })
-      return promise
+      const giveUp = () => reject(new Error(`asked ${standIn.calls.length} times instead of ${times}`))
+      const timer = setTimeout(giveUp, GIVEN_UP_MS)
+      return promise.finally(() => clearTimeout(timer))
     },
     hold: () => {
       const { promise, resolve } = Promise.withResolvers<void>()

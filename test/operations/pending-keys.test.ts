@@ -42,19 +42,14 @@ async function openServer(engine: string, settings: Record<string, string> = {})
   const call = (method: 'GET' | 'DELETE', reference: string) =>
     server.app.inject({ method, url: `/api/v2/kyc/verifications/${reference}`, headers: bearer(key) })
   /** Until the attempt under way has failed or answered. */
-  const attempted = async (reference: string) => {
-    for (;;) {
-      const rows = await store.audit.byReference(reference)
-      if (rows.some(({ phase }) => phase === 'attempt' || phase === 'outcome')) return
-      await queue.signals.waitForEnd(reference, 20)
-    }
-  }
-  const ended = async (reference: string) => {
-    while (
-      ((await store.queue.find(reference, toLineage(key), Date.now()))?.state ?? 'pending') === 'pending'
-    )
-      await queue.signals.waitForEnd(reference, 20)
-  }
+  const attempted = (reference: string) =>
+    expect
+      .poll(async () => (await store.audit.byReference(reference)).map(({ phase }) => phase))
+      .toContainEqual(expect.stringMatching(/^(attempt|outcome)$/))
+  const ended = (reference: string) =>
+    expect
+      .poll(async () => (await store.queue.find(reference, toLineage(key), Date.now()))?.state ?? 'pending')
+      .not.toBe('pending')
   /** As if time had passed, and the cleanup had run. */
   const age = async (ms: number) => {
     for (const sql of [

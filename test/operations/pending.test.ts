@@ -57,11 +57,13 @@ async function openServer(engine: string, settings: Record<string, string> = {})
     read: (reference: string, key?: string) => call('GET', toPath(reference), key),
     cancel: (reference: string, key?: string) => call('DELETE', toPath(reference), key),
     ended: async (reference: string, lineage = 'sandbox0') => {
-      for (;;) {
+      const isPending = async () => {
         const found = await store.queue.find(reference, lineage, Date.now())
-        if (found?.state !== 'pending') return
+        if (found?.state !== 'pending') return false
         await queue.signals.waitForEnd(reference, 200)
+        return true
       }
+      await expect.poll(isPending, { interval: 0, timeout: 45_000 }).toBe(false)
     },
     timeline: async (reference: string) =>
       (await store.audit.byReference(reference)).map(({ phase, outcome }) => `${phase} ${outcome}`),
@@ -332,8 +334,7 @@ describe.each(engines)('a pending verification of a vendor on %s', (engine) => {
     const accepted = await verify(ASYNC, { key, phone })
     const reference = toReference(accepted)
     expect(accepted.status).toBe(202)
-    while (!(await timeline(reference)).some((row) => row.startsWith('attempt')))
-      await context.queue.signals.waitForEnd(reference, 20)
+    await expect.poll(() => timeline(reference)).toContainEqual(expect.stringMatching(/^attempt/))
     vendor.refuse(undefined)
     await ended(reference, toKeyId(key))
     expect((await read(reference, key)).status).toBe(200)
