@@ -93,27 +93,27 @@ const loadShippedFiles = (): LoadedFile[] =>
       file: JSON.parse(readAssetText(`${FOLDER}/${path}`)) as VendorFile,
     }))
 
-/** The files of a folder of the operator. What is wrong with them is added to `problems`. */
-function loadFolder(folder: string, problems: string[]): LoadedFile[] {
-  let names: string[]
+/** The paths of the vendor files in a folder of the operator. */
+export function listVendorFiles(folder: string, problems: string[]): string[] {
   try {
-    names = readdirSync(folder)
+    return readdirSync(folder)
+      .filter((name) => name.endsWith('.json') && name !== SCHEMA)
+      .sort()
+      .map((name) => join(folder, name))
   } catch {
     problems.push(`TABBAT_VENDORS_DIR names ${folder}, which is not a folder that can be read`)
     return []
   }
-  return names
-    .filter((name) => name.endsWith('.json') && name !== SCHEMA)
-    .sort()
-    .flatMap((name) => {
-      const loaded = loadFile(join(folder, name))
-      if ('problems' in loaded) {
-        problems.push(...loaded.problems)
-        return []
-      }
-      return [loaded]
-    })
 }
+
+/** The files of a folder of the operator. What is wrong with them is added to `problems`. */
+const loadFolder = (folder: string, problems: string[]): LoadedFile[] =>
+  listVendorFiles(folder, problems).flatMap((path) => {
+    const loaded = loadVendorFile(path)
+    if (!('problems' in loaded)) return [loaded]
+    problems.push(...loaded.problems)
+    return []
+  })
 
 const MAX_FILE_BYTES = 1024 * 1024
 const NAME = /^[a-z][a-z0-9]{1,29}$/
@@ -121,13 +121,15 @@ const NAME = /^[a-z][a-z0-9]{1,29}$/
 const TAKEN = ['registry', 'sandbox']
 
 /** One file, or what is wrong with it. */
-function loadFile(path: string): LoadedFile | { readonly problems: readonly string[] } {
+export function loadVendorFile(path: string): LoadedFile | { readonly problems: readonly string[] } {
   const name = basename(path, '.json')
   const problem = (text: string) => ({ problems: [`${path}: ${text}`] })
   if (!NAME.test(name) || TAKEN.includes(name))
     return problem(
       'the name of the file is the name of the vendor: small letters and digits, such as acme.json.',
     )
+  if (CODE_VENDORS.some((vendor) => vendor.name === name))
+    return problem(`${name} is part of the program and cannot be replaced by a file: rename it.`)
   let content: unknown
   try {
     if (statSync(path).size > MAX_FILE_BYTES) return problem('it is larger than 1 MiB.')
@@ -148,11 +150,7 @@ export const SHIPPED_VENDORS: Vendors = toMap([...loadShippedFiles().map(toFileV
 /** Those, and the files of the operator's folder, which replace others of the same name. */
 export function loadVendors(folder: string | undefined, problems: string[]): Vendors {
   if (folder === undefined) return SHIPPED_VENDORS
-  const files = loadFolder(folder, problems)
-  for (const { name, path } of files)
-    if (CODE_VENDORS.some((vendor) => vendor.name === name))
-      problems.push(`${path}: ${name} is part of the program and cannot be replaced by a file: rename it.`)
-  return toMap([...SHIPPED_VENDORS.values(), ...files.map(toFileVendor)])
+  return toMap([...SHIPPED_VENDORS.values(), ...loadFolder(folder, problems).map(toFileVendor)])
 }
 
 export const namesWith = (ability: Ability, vendors = SHIPPED_VENDORS): string[] =>

@@ -122,7 +122,7 @@ function compileFields(map: FieldMap): (...given: Parameters<Read>) => Record<st
   }
 }
 
-const isSource = (source: FieldSource | FieldMap | undefined): source is FieldSource =>
+export const isSource = (source: FieldSource | FieldMap | undefined): source is FieldSource =>
   typeof source === 'string' ||
   Array.isArray(source) ||
   (typeof source === 'object' && ('join' in source || 'asked' in source))

@@ -1,0 +1,128 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { tabbat } from '../process/tabbat.ts'
+
+const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-vendors-'))
+const DOJAH = JSON.parse(readFileSync('vendors/dojah.json', 'utf8'))
+
+/** A folder with one vendor file. */
+function writeVendor(name: string, content: unknown, folder = newFolder()) {
+  const file = join(folder, `${name}.json`)
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
+  return { folder, file }
+}
+
+describe('tabbat vendors list', () => {
+  it('shows where each vendor is described, and which are in use', async () => {
+    const { folder, file } = writeVendor('acme', { ...DOJAH, title: 'Acme' })
+    writeVendor('dojah', { ...DOJAH, documentation: { ...DOJAH.documentation, read: '2026-12-24' } }, folder)
+    const settings = { TABBAT_VENDORS_DIR: folder, TABBAT_NIN_SOURCES: 'registry,acme' }
+    const { code, stdout } = await tabbat(settings, 'vendors', 'list')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^acme +Acme +nin, virtual_nin, bvn +\S+acme\.json +\d{4}-\d\d-\d\d +nin$/m)
+    expect(stdout).toMatch(/^dojah +Dojah .*dojah\.json +2026-12-24 +-$/m)
+    expect(stdout).toMatch(/^prembly .* built in /m)
+    expect(stdout).toMatch(/^vtpass +VTpass +catalogue +code +- +-$/m)
+    const rows = JSON.parse((await tabbat(settings, 'vendors', 'list', '--json')).stdout)
+    expect(rows).toContainEqual({
+      name: 'acme',
+      title: 'Acme',
+      looks_up: ['nin', 'virtual_nin', 'bvn'],
+      origin: 'your file',
+      path: file,
+      documents_read: DOJAH.documentation.read,
+      in_use_for: ['nin'],
+    })
+  })
+
+  it('shows the others when one file is wrong, and ends with an error', async () => {
+    const { folder } = writeVendor('acme', { title: 'Acme' })
+    const { code, stdout, stderr } = await tabbat({ TABBAT_VENDORS_DIR: folder }, 'vendors', 'list')
+    expect([code, stdout]).toEqual([1, expect.stringContaining('dojah')])
+    expect(stderr).toContain('acme.json: the file needs the member rules.')
+  })
+})
+
+describe('tabbat vendors show', () => {
+  it('explains a file in plain words, and never shows a secret', async () => {
+    const settings = { TABBAT_DOJAH_SECRET: 'very-secret', TABBAT_DOJAH_URL: 'https://sandbox.example.com' }
+    const { code, stdout } = await tabbat(settings, 'vendors', 'show', 'dojah')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^TABBAT_DOJAH_SECRET +set +/m)
+    expect(stdout).toMatch(/^TABBAT_DOJAH_URL +https:\/\/sandbox\.example\.com \(set\)/m)
+    expect(stdout).toMatch(/^TABBAT_DOJAH_APP_ID +not set: required/m)
+    expect(stdout).toContain('bvn: GET {bvn_path}?bvn={number}')
+    expect(stdout).toContain('if the HTTP status is 200, and entity is there')
+    expect(stdout).toMatch(/^personal_info\.last_name +surname, else last_name$/m)
+    expect(stdout).not.toContain('very-secret')
+  })
+
+  it('explains every file that comes with the program', async () => {
+    const rows = JSON.parse((await tabbat({}, 'vendors', 'list', '--json')).stdout)
+    for (const { name, origin } of rows) {
+      const { code, stdout } = await tabbat({}, 'vendors', 'show', name)
+      expect([code, stdout.includes('Rules for ')]).toEqual([0, origin !== 'code'])
+      expect(stdout).not.toMatch(/undefined|\[object/)
+    }
+  })
+
+  it('prints the file for programs', async () => {
+    const { stdout } = await tabbat({}, 'vendors', 'show', 'dojah', '--json')
+    expect(JSON.parse(stdout)).toEqual(DOJAH)
+    const code = await tabbat({}, 'vendors', 'show', 'vtpass', '--json')
+    expect([code.code, code.stderr]).toEqual([1, expect.stringContaining('vtpass is code')])
+  })
+
+  it('refuses a name that is not known, and does not repeat it', async () => {
+    const { code, stderr } = await tabbat({}, 'vendors', 'show', '12345678901')
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Choose one of')])
+    expect(stderr).not.toContain('12345678901')
+  })
+})
+
+describe('tabbat vendors validate', () => {
+  it('prints everything that is wrong with a file: the place, and what was expected', async () => {
+    const { file } = writeVendor('acme', {
+      ...DOJAH,
+      title: 1,
+      operations: { nin: { request: { method: 'PUT', path: '/nin' } } },
+    })
+    const { code, stdout, stderr } = await tabbat({}, 'vendors', 'validate', file, 'vendors/dojah.json')
+    expect([code, stdout]).toEqual([1, 'vendors/dojah.json: no problems.\n'])
+    expect(stderr.split('\n')).toEqual([
+      `error: ${file}: title must be string.`,
+      `error: ${file}: operations.nin.request.method must be one of GET, POST.`,
+      '',
+    ])
+    const { stdout: json } = await tabbat({}, 'vendors', 'validate', file, '--json')
+    expect(JSON.parse(json)).toMatchObject([
+      { file, valid: false, problems: [expect.any(String), expect.any(String)] },
+    ])
+  })
+
+  it('checks the files of the folder', async () => {
+    const { folder } = writeVendor('acme', DOJAH)
+    const settings = { TABBAT_VENDORS_DIR: folder }
+    expect((await tabbat(settings, 'vendors', 'validate')).code).toBe(0)
+    writeVendor('relay', DOJAH, folder)
+    writeVendor('broken', '{', folder)
+    const { code, stderr } = await tabbat(settings, 'vendors', 'validate')
+    expect(code).toBe(1)
+    expect(stderr).toContain('relay.json: relay is part of the program')
+    expect(stderr).toContain('broken.json: it is not JSON')
+  })
+
+  it('says what is missing without a file or a folder', async () => {
+    const { code, stderr } = await tabbat({}, 'vendors', 'validate')
+    expect([code, stderr]).toEqual([1, 'error: Name a file, or set TABBAT_VENDORS_DIR.\n'])
+    const empty = await tabbat({ TABBAT_VENDORS_DIR: newFolder() }, 'vendors', 'validate')
+    expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('There is no vendor file in')])
+    const absent = await tabbat({ TABBAT_VENDORS_DIR: '/nowhere' }, 'vendors', 'validate')
+    expect([absent.code, absent.stderr]).toEqual([
+      1,
+      expect.stringContaining('not a folder that can be read'),
+    ])
+  })
+})
