@@ -11,6 +11,7 @@ import { UserError } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { relayLeases } from '../keys/rate-limit.ts'
 import { hasPublicSandboxKey, SANDBOX_KEY } from '../keys/sandbox-key.ts'
+import { ConfigError } from '../settings/environment.ts'
 import { createLog } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { watchClock } from '../telemetry/running-clock.ts'
@@ -38,6 +39,7 @@ export async function serve(workerNumber = 1): Promise<void> {
     onReloadSignal(context.config, () => {
       context.log.reopen()
       context.certificate?.check()
+      void reloadVendors(context)
     })
     if (isFirst) others.admin = await openAdmin(context, app)
     if (isFirst) others.metrics = await openMetrics(context)
@@ -328,9 +330,22 @@ function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
 }
 
 /**
- * Calls `reload` on SIGHUP, if there is a log file or a certificate to be read again. Without them the signal ends the
- * process, as a terminal that closes expects.
+ * Calls `reload` on SIGHUP, if there is a log file, a certificate or a folder of vendor files to be read again. Without them the
+ * signal ends the process, as a terminal that closes expects.
  */
-function onReloadSignal({ logFile, tlsCert }: Config, reload: () => void): void {
-  if (logFile !== undefined || tlsCert !== undefined) process.on('SIGHUP', reload)
+function onReloadSignal({ logFile, tlsCert, vendorsDir }: Config, reload: () => void): void {
+  if ([logFile, tlsCert, vendorsDir].some((setting) => setting !== undefined)) process.on('SIGHUP', reload)
+}
+
+/** A mistake in a file or in a setting of a vendor changes nothing. */
+async function reloadVendors({ sourceChain, log }: Context): Promise<void> {
+  try {
+    const { changed, problems } = await sourceChain.reload(loadConfig())
+    if (changed.length > 0) log.event('info', 'vendors_reloaded', { vendors: changed.join(', ') })
+    if (problems.length > 0) log.event('warn', 'vendors_not_reloaded', { problem: problems.join('; ') })
+  } catch (error) {
+    // A server that works must not end because of a file.
+    const problem = error instanceof ConfigError ? error.problems.join('; ') : 'unexpected error'
+    log.event('warn', 'vendors_not_reloaded', { problem })
+  }
 }

@@ -42,6 +42,56 @@ export async function openVendor(
   return { ...withRules(create(values, { send: sendObserved }), limitMs), close }
 }
 
+/** A source whose vendor file can be read again while it is in use. */
+export type ReplaceableSource = Source & {
+  /** New calls go to the other source. This one is closed when the last of its calls has ended. */
+  readonly replace: (other: Source) => void
+}
+
+/** Which operations it has must stay the same. */
+export function createReplaceable(first: Source): ReplaceableSource {
+  let current = first
+  const running = new Map<Source, number>()
+  const closeUnused = (source: Source) => {
+    if (source !== current && !running.get(source)) void source.close?.()
+  }
+  /** Calls that began before stay with the source that they began with. */
+  const hold = async <T>(work: (source: Source) => Promise<T>): Promise<T> => {
+    const source = current
+    running.set(source, (running.get(source) ?? 0) + 1)
+    try {
+      return await work(source)
+    } finally {
+      running.set(source, (running.get(source) ?? 1) - 1)
+      closeUnused(source)
+    }
+  }
+  const { name, isExternal, findNin, findBvn, fetchCatalogue } = first
+  return {
+    name,
+    ...(isExternal !== undefined && { isExternal }),
+    get acceptsVirtualNin() {
+      return current.acceptsVirtualNin as true
+    },
+    get needsDetails() {
+      return current.needsDetails
+    },
+    ...(findNin && {
+      findNin: (query, call) => hold((source) => (source.findNin ?? findNin)(query, call)),
+    }),
+    ...(findBvn && {
+      findBvn: (query, call) => hold((source) => (source.findBvn ?? findBvn)(query, call)),
+    }),
+    ...(fetchCatalogue && { fetchCatalogue }),
+    replace: (other) => {
+      const old = current
+      current = other
+      closeUnused(old)
+    },
+    close: async () => current.close?.(),
+  }
+}
+
 /** The rules for every vendor: one time limit per call, and a record of the right person or no answer. */
 function withRules(source: Source, attemptMs: number): Source {
   const { name, findNin, findBvn, fetchCatalogue } = source
