@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { assets, readAssetText } from '../assets/asset.ts'
+import { refuseUntrustedPath, UntrustedPath } from '../crypto/trusted-path.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
 import { settings as baxi } from './baxi/settings.ts'
 import { check as checkRelay, settings as relay } from './relay/settings.ts'
 import type { CreateSource } from './source.ts'
 import { checkVendorFile } from './vendor-file/check.ts'
-import type { VendorFile } from './vendor-file/schema.ts'
+import { type VendorFile, withoutComments } from './vendor-file/schema.ts'
 import { toFileSettings } from './vendor-settings.ts'
 import { settings as vtpass } from './vtpass/settings.ts'
 
@@ -90,7 +91,7 @@ const loadShippedFiles = (): LoadedFile[] =>
     .sort()
     .map((path) => ({
       name: basename(path, '.json'),
-      file: JSON.parse(readAssetText(`${FOLDER}/${path}`)) as VendorFile,
+      file: withoutComments(JSON.parse(readAssetText(`${FOLDER}/${path}`)) as VendorFile),
     }))
 
 /** The paths of the vendor files in a folder of the operator. */
@@ -132,9 +133,12 @@ export function loadVendorFile(path: string): LoadedFile | { readonly problems: 
     return problem(`${name} is part of the program and cannot be replaced by a file: rename it.`)
   let content: unknown
   try {
+    // The file decides where credentials and numbers are sent.
+    refuseUntrustedPath(path)
     if (statSync(path).size > MAX_FILE_BYTES) return problem('it is larger than 1 MiB.')
     content = JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
+    if (error instanceof UntrustedPath) return { problems: [error.message] }
     return problem(error instanceof SyntaxError ? `it is not JSON: ${error.message}.` : 'it cannot be read.')
   }
   const { file, problems } = checkVendorFile(content) as { file?: VendorFile; problems?: readonly string[] }

@@ -109,12 +109,10 @@ function compileNumber(operation: OperationName, place: AnswerMap['number']): Re
 }
 
 function compileFields(map: FieldMap): (...given: Parameters<Read>) => Record<string, unknown> {
-  const entries = Object.entries(map)
-    .filter(([name]) => name !== '$comment')
-    .map(([name, source = {}]) => ({
-      name,
-      read: isSource(source) ? compileSource(source) : compileFields(source),
-    }))
+  const entries = Object.entries(map).map(([name, source = {}]) => ({
+    name,
+    read: isSource(source) ? compileSource(source) : compileFields(source),
+  }))
   return (record, body, question) => {
     const values: Record<string, unknown> = {}
     for (const { name, read } of entries) values[name] = read(record, body, question)

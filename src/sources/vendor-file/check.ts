@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import type { Ajv as AjvType, ErrorObject } from 'ajv'
+import type { Ajv as AjvType, ErrorObject, ValidateFunction } from 'ajv'
 import { TEXT_LISTS } from './rules.ts'
 import {
   type AnswerMap,
@@ -11,6 +11,7 @@ import {
   type VendorOperation,
   type VendorRequest,
   type VendorRule,
+  withoutComments,
 } from './schema.ts'
 import { listPlaceholders, VALUES } from './template.ts'
 
@@ -25,7 +26,7 @@ export type Checked =
 export function checkVendorFile(content: unknown): Checked {
   const problems = [...listShapeProblems(content)]
   if (problems.length > 0) return { problems }
-  const file = content as VendorFile
+  const file = withoutComments(content as VendorFile)
   problems.push(
     ...listRequestProblems(file),
     ...listRuleProblems(file),
@@ -37,10 +38,17 @@ export function checkVendorFile(content: unknown): Checked {
 
 type Verbose = ErrorObject & { readonly parentSchema?: Readonly<Record<string, unknown>> }
 
-function listShapeProblems(content: unknown): string[] {
-  // Loaded only where a file must be checked: it delays the start.
+let compiled: ValidateFunction | undefined
+
+/** Compiled only where a file must be checked: it delays the start. */
+function compileSchema(): ValidateFunction {
   const { Ajv } = require('ajv') as { Ajv: typeof AjvType }
-  const fits = new Ajv({ strict: false, allErrors: true, verbose: true }).compile(VendorFile as object)
+  return new Ajv({ strict: false, allErrors: true, verbose: true, inlineRefs: false }).compile(VendorFile)
+}
+
+function listShapeProblems(content: unknown): string[] {
+  compiled ??= compileSchema()
+  const fits = compiled
   if (fits(content)) return []
   const errors = (fits.errors ?? []) as Verbose[]
   // Of alternatives, the sentence about all of them says more than one about each.
@@ -95,7 +103,6 @@ function* listTexts(value: unknown, place: string): Generator<readonly [place: s
     for (const [index, item] of value.entries()) yield* listTexts(item, `${place}[${index}]`)
   else if (typeof value === 'object' && value !== null)
     for (const [name, inner] of Object.entries(value)) {
-      if (name === '$comment') continue
       yield [`${place}.${name}`, name]
       yield* listTexts(inner, `${place}.${name}`)
     }
@@ -168,16 +175,20 @@ function* listRuleProblems(file: VendorFile): Generator<string> {
   }
 }
 
-/** Only `found` and failures may follow from a condition that holds for every answer of a status. */
+/** What a caller is told as "not verified", or what stops the search: it needs words of the vendor. */
 const NEED_EVIDENCE: readonly string[] = ['not_found', 'watch_listed', 'names_differ']
+
+/** Web frameworks and proxies repeat the HTTP status in the body. */
+const isStatus = (value: unknown) => /^[45]\d\d$/.test(String(value))
+
+const hasEvidence = ({ text, values = [] }: Condition) =>
+  text !== undefined || values.some(({ is }) => is?.every((value) => !isStatus(value)))
 
 function* listProblemsOfRule(file: VendorFile, rule: VendorRule, place: string): Generator<string> {
   const { if: condition } = rule
-  const parts = Object.keys(condition).filter((name) => name !== '$comment')
-  if (parts.length === 0) yield `${place}.if must not be empty.`
-  const evidence = parts.filter((name) => name !== 'status' && name !== 'names_sent' && name !== 'absent')
-  if (NEED_EVIDENCE.includes(rule.then) && evidence.length === 0)
-    yield `${place}: ${rule.then} must not follow from a status or a missing member alone. Add the text or the value by which the vendor says it: an error page has the same status.`
+  if (Object.keys(condition).length === 0) yield `${place}.if must not be empty.`
+  if (NEED_EVIDENCE.includes(rule.then) && !hasEvidence(condition))
+    yield `${place}: ${rule.then} needs a text, or a value that is one of the vendor’s own. A wrong path, a proxy or a failure of the vendor has the same status, or lacks the same member.`
   if ((rule.then === 'by_status') !== (rule.status_at !== undefined))
     yield `${place}: by_status and status_at go together.`
   for (const [index, { is, is_not }] of (condition.values ?? []).entries())
@@ -189,7 +200,7 @@ function* listProblemsOfRule(file: VendorFile, rule: VendorRule, place: string):
 function* listTextProblems(file: VendorFile, { text }: Condition, place: string): Generator<string> {
   for (const name of [...(text?.says ?? []), ...(text?.unless ?? [])]) {
     const setting = /^\{(.*)\}$/.exec(name)?.[1]
-    if (setting === undefined && !(name in TEXT_LISTS) && !file.texts?.[name])
+    if (setting === undefined && !Object.hasOwn(TEXT_LISTS, name) && !Object.hasOwn(file.texts ?? {}, name))
       yield `${place}.if.text names ${name}, which is neither a list in texts nor one of ${Object.keys(TEXT_LISTS).join(', ')}.`
     if (setting !== undefined && setting !== 'not_found' && file.settings?.[setting]?.type !== 'pattern')
       yield `${place}.if.text names ${name}, which is neither {not_found} nor a setting of the type pattern.`
@@ -208,7 +219,8 @@ function* listAnswerProblems(file: VendorFile): Generator<string> {
 
 function* listProblemsOfAnswer(file: VendorFile, answer: AnswerMap, name: OperationName): Generator<string> {
   const place = `answers.${name}`
-  if (!file.rules[answer.rules]) yield `${place}.rules names ${answer.rules}, which is not in rules.`
+  if (!Object.hasOwn(file.rules, answer.rules))
+    yield `${place}.rules names ${answer.rules}, which is not in rules.`
   if (!answer.number) yield `${place} needs the member number: the answer must be about the person.`
   if (answer.second_phones && name !== 'bvn') yield `${place}.second_phones is for a BVN only.`
   if (!answer.fields && answer.same_fields !== true)

@@ -67,13 +67,7 @@ function createDecoys(name: string, file: VendorFile): NonNullable<Source['readD
 
 const DECOY_DETAILS = { first_name: 'Ada', last_name: 'Obi', date_of_birth: '1990-01-05' }
 
-const toSamples = ({
-  $comment: _,
-  nin,
-  virtual_nin: __,
-  bvn,
-  ...details
-}: NonNullable<VendorFile['samples']> = {}) => ({
+const toSamples = ({ nin, virtual_nin: _, bvn, ...details }: NonNullable<VendorFile['samples']> = {}) => ({
   ...(nin !== undefined && { nin }),
   ...(bvn !== undefined && { bvn }),
   details,

@@ -66,8 +66,7 @@ function writeRecord(
     else if (Array.isArray(source)) fill(source[0] as FieldSource, value)
     else if ('join' in source) put((source as { join: readonly string[] }).join[0] as string, value)
     else if (!('asked' in source))
-      for (const [name, inner] of Object.entries(source))
-        if (name !== '$comment') fill(inner, (value as Body)[name])
+      for (const [name, inner] of Object.entries(source)) fill(inner, (value as Body)[name])
   }
   if (map.same_fields === true) write(body, place, structuredClone(record))
   fill(map.fields ?? {}, record)

@@ -15,13 +15,14 @@ const comment = Type.Optional(
 const shape = <T extends TProperties>(properties: T, description: string) =>
   Type.Object({ $comment: comment, ...properties }, { additionalProperties: false, description })
 
-const NAME = '^[a-z][a-z0-9_]{0,39}$'
+const NAME = '^(?:[a-z][a-z0-9_]{0,39}|\\$comment)$'
 const PATH = '^(?:\\$\\.)?[^.\\s$]+(?:\\.[^.\\s]+)*$'
 
 /** Named parts of the file. */
 const named = <T extends TSchema>(values: T, description: string) =>
   Type.Unsafe<Readonly<Record<string, Static<T>>>>({
     type: 'object',
+    properties: { $comment: comment },
     propertyNames: { pattern: NAME },
     additionalProperties: values,
     description,
@@ -252,23 +253,25 @@ const JOIN_SHAPE = {
   additionalProperties: false,
 }
 
+/** Written once: the schema is compiled each time that a program checks files. */
+const FIELD_SOURCE = {
+  'x-expected':
+    'a path, a list of paths (the first that has a value), {"join": […]} or {"asked": "first_name"}',
+  anyOf: [
+    PATH_SHAPE,
+    JOIN_SHAPE,
+    { type: 'array', minItems: 1, items: { anyOf: [PATH_SHAPE, JOIN_SHAPE] } },
+    {
+      type: 'object',
+      required: ['asked'],
+      properties: { asked: { enum: ASKED } },
+      additionalProperties: false,
+    },
+  ],
+}
+
 const fieldSource = (description: string) =>
-  Type.Unsafe<FieldSource>({
-    description,
-    'x-expected':
-      'a path, a list of paths (the first that has a value), {"join": […]} or {"asked": "first_name"}',
-    anyOf: [
-      PATH_SHAPE,
-      JOIN_SHAPE,
-      { type: 'array', minItems: 1, items: { anyOf: [PATH_SHAPE, JOIN_SHAPE] } },
-      {
-        type: 'object',
-        required: ['asked'],
-        properties: { asked: { enum: ASKED } },
-        additionalProperties: false,
-      },
-    ],
-  })
+  Type.Unsafe<FieldSource>({ description, $ref: '#/definitions/field' })
 
 /** Fields that have a place of their own in the file, or are never taken from a vendor. */
 const NOT_MAPPED = ['nin_number', 'bvn_number', 'phone_number', 'phone_number_2', 'image_url']
@@ -365,7 +368,7 @@ const samples = shape(
   'The vendor’s own test numbers, for tabbat sources check. Never the number of a person.',
 )
 
-export const VendorFile = shape(
+const vendorFile = shape(
   {
     $schema: Type.Optional(Type.String({ description: 'The address of the JSON Schema, for editors.' })),
     title: Type.String({ minLength: 2, maxLength: 60, description: 'The name of the vendor, for people.' }),
@@ -423,7 +426,8 @@ export const VendorFile = shape(
   },
   'A vendor of identity checks, for Tabbat.',
 )
-export type VendorFile = Static<typeof VendorFile>
+export const VendorFile = { ...vendorFile, definitions: { field: FIELD_SOURCE } }
+export type VendorFile = Static<typeof vendorFile>
 export type VendorRequest = Static<typeof request>
 export type VendorRule = Static<typeof rule>
 export type Condition = Static<typeof condition>
@@ -431,3 +435,11 @@ export type AnswerMap = Static<ReturnType<typeof answerOf>>
 export type VendorOperation = Static<typeof operation>
 export const OPERATIONS = ['nin', 'virtual_nin', 'bvn'] as const
 export type OperationName = (typeof OPERATIONS)[number]
+
+/** The file without its remarks: what is left means something. */
+export const withoutComments = <T>(value: T): T => {
+  if (Array.isArray(value)) return value.map(withoutComments) as T
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).filter(([name]) => name !== '$comment')
+  return Object.fromEntries(entries.map(([name, inner]) => [name, withoutComments(inner)])) as T
+}

@@ -101,12 +101,10 @@ function compileMembers(
   compile: (value: unknown) => Value,
   settings: SettingValues,
 ): (question: Question) => Record<string, unknown> {
-  const entries = Object.entries(members)
-    .filter(([name]) => name !== '$comment')
-    .map(([name, value]): Entry => {
-      const toName = compileText(name, settings)
-      return [(question) => String(toName(question)), compile(value)]
-    })
+  const entries = Object.entries(members).map(([name, value]): Entry => {
+    const toName = compileText(name, settings)
+    return [(question) => String(toName(question)), compile(value)]
+  })
   return (question) => {
     const made: Record<string, unknown> = {}
     for (const [toName, toValue] of entries) {

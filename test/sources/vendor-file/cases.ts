@@ -1,0 +1,131 @@
+import type { HttpReply } from '../../../src/sources/source.ts'
+import type { OperationName } from '../../../src/sources/vendor-file/schema.ts'
+
+/** An answer of a vendor by its documents, and what it means: an outcome, or the reason and the problem of a failure. */
+export type Case = {
+  readonly operation: OperationName
+  readonly reply: HttpReply
+  readonly expected: string
+  readonly hasNames?: true
+  readonly settings?: Readonly<Record<string, unknown>>
+}
+
+const nin = (status: number, body: unknown, expected: string, more: Partial<Case> = {}): Case => ({
+  operation: 'nin',
+  reply: { status, body },
+  expected,
+  ...more,
+})
+
+const RECORD = { firstname: 'ADA', lastname: 'OBI', phone: '08031234567' }
+
+/** What the simulated vendors do not send. */
+export const CASES: Readonly<Record<string, readonly Case[]>> = {
+  blusalt: [
+    nin(400, { status_code: 400, message: 'Phone number does not match' }, 'not_found'),
+    nin(200, { status_code: 422, message: 'Phone number does not match the NIN' }, 'not_found'),
+    nin(200, { status_code: 404, message: 'Record not found' }, 'not_found'),
+    nin(200, { status_code: 402, message: 'x' }, 'refused/funds'),
+    nin(200, { status_code: 200, results: { nin_number: '12345678901' } }, 'found'),
+    nin(200, { status_code: 200, results: { verification_status: 'VERIFIED' } }, 'found'),
+    nin(
+      200,
+      { status_code: 200, results: { nin_number: '12345678901', verification_status: 'PENDING' } },
+      'bad_response/unknown_shape',
+    ),
+  ],
+  dojah: [
+    nin(200, { entity: { first_name: 'ADA' } }, 'found'),
+    nin(404, { status: 404, message: 'NIN not found', reference_id: 'x' }, 'not_found'),
+  ],
+  prembly: [
+    nin(200, { response_code: '01', message: 'x' }, 'not_found'),
+    nin(200, { response_code: '02', message: 'x' }, 'unreachable/vendor_down'),
+    nin(200, { response_code: '03', message: 'x' }, 'refused/funds'),
+    nin(
+      200,
+      { response_code: '00', nin_data: {}, verification: { status: 'PENDING' } },
+      'bad_response/unknown_shape',
+      {
+        settings: { not_found: ['x'] },
+      },
+    ),
+    nin(
+      200,
+      { response_code: '00', message: 'x', nin_data: {}, verification: { status: 'PENDING' } },
+      'bad_response/unknown_shape',
+      {
+        settings: { not_found: ['x'] },
+      },
+    ),
+    nin(200, { response_code: '00', data: {} }, 'found'),
+    nin(200, { response_code: '00', data: {}, verification: { status: 'VERIFIED' } }, 'found'),
+    nin(404, { message: 'Nothing known' }, 'not_found', { settings: { not_found: ['nothing known'] } }),
+    { ...nin(200, { response_code: '07' }, 'watch_listed'), operation: 'bvn' },
+    nin(200, { response_code: '07' }, 'bad_response/unknown_shape'),
+    ...[
+      ['01', 'not_found'],
+      ['02', 'unreachable/vendor_down'],
+      ['03', 'refused/funds'],
+    ].map(
+      ([response_code, expected = '']): Case => ({
+        ...nin(200, { response_code }, expected),
+        operation: 'bvn',
+      }),
+    ),
+    { ...nin(200, { response_code: '00', data: {} }, 'found'), operation: 'bvn' },
+    {
+      ...nin(200, { response_code: '00', data: {}, verification: { status: 'VERIFIED' } }, 'found'),
+      operation: 'bvn',
+    },
+    {
+      ...nin(
+        200,
+        { response_code: '00', message: 'x', data: {}, verification: { status: 'PENDING' } },
+        'bad_response/unknown_shape',
+      ),
+      operation: 'bvn',
+      settings: { not_found: ['x'] },
+    },
+    {
+      ...nin(404, { message: 'Nothing known' }, 'not_found'),
+      operation: 'bvn',
+      settings: { not_found: ['nothing known'] },
+    },
+  ],
+  qoreid: (['nin', 'virtual_nin', 'bvn'] as const).flatMap((operation) => {
+    const place = { nin: 'nin', virtual_nin: 'v_nin', bvn: 'bvn' }[operation]
+    const status = (text: string) => ({ id: 1, status: { state: 'complete', status: text } })
+    const asked = { operation, hasNames: true } as const
+    return [
+      { ...nin(200, status('not_found'), 'not_found'), operation },
+      { ...nin(404, { message: 'NIN not found' }, 'not_found'), operation },
+      { ...nin(200, { ...status('verified'), [place]: RECORD }, 'found'), operation },
+      { ...nin(200, { ...status('id_mismatch'), [place]: RECORD }, 'found'), ...asked },
+      { ...nin(200, status('id_mismatch'), 'names_differ'), ...asked },
+      { ...nin(200, status('id_mismatch'), 'bad_response/rejected'), operation },
+    ]
+  }),
+  youverify: [
+    nin(404, { success: false, statusCode: 404, message: 'NIN not found' }, 'not_found'),
+    nin(200, { success: false, message: 'Record not found' }, 'not_found'),
+    nin(200, { success: false, statusCode: 402, message: 'Insufficient fund' }, 'refused/funds'),
+    nin(200, { success: false, statusCode: 200, data: { status: 'found' } }, 'bad_response/contradictory'),
+    nin(200, { success: true, statusCode: 200, data: { status: 'found' } }, 'found'),
+    nin(
+      200,
+      { success: true, statusCode: 200, data: { status: 'not_found', firstName: 'ADA' } },
+      'bad_response/contradictory',
+    ),
+    nin(
+      200,
+      {
+        success: true,
+        statusCode: 200,
+        data: { status: 'not_found', reason: 'NIMC is temporarily unavailable' },
+      },
+      'unreachable/vendor_down',
+    ),
+    nin(200, { success: true, statusCode: 200, data: { status: 'not_found' } }, 'not_found'),
+  ],
+}
