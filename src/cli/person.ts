@@ -1,4 +1,4 @@
-import { open, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { Argument, type Command, Option } from 'commander'
 import { readReason, toCommandAuthor } from '../contract/free-text.ts'
 import { isVirtualNin, readPersonNumber } from '../contract/person.ts'
@@ -24,7 +24,7 @@ import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './audit-options.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
 import { requireOutput, writeError } from './output-path.ts'
-import { readSecret, requireConfirmation } from './prompt.ts'
+import { readSecret, readShortFile, requireConfirmation } from './prompt.ts'
 
 export function addPersonCommand(program: Command): void {
   const person = program
@@ -89,9 +89,6 @@ function addEraseAgainCommand(person: Command): void {
   })
 }
 
-/** A longer file is another one, given by mistake. */
-const MAX_BYTES = 4096
-
 /** The number of a person, from a file, standard input or a prompt, and never from the arguments. */
 export async function readNumber(kind: Kind, file: string | undefined): Promise<string> {
   const name = kind.toUpperCase()
@@ -101,18 +98,6 @@ export async function readNumber(kind: Kind, file: string | undefined): Promise<
   throw new UserError(
     `A ${name} has 11 digits. Give one number, on standard input, at the prompt or with --number-file.`,
   )
-}
-
-async function readShortFile(path: string): Promise<string> {
-  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UserError(`The file with the number cannot be read (${error.code ?? 'unknown error'}).`)
-  })
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0)
-    return buffer.toString('utf8', 0, bytesRead)
-  } finally {
-    await file.close()
-  }
 }
 
 /** The reason is written to the audit log. */

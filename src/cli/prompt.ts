@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { readPersonNumber } from '../contract/person.ts'
@@ -31,6 +32,19 @@ export async function readNumber(kind: Kind): Promise<string> {
   const number = readPersonNumber(kind, (await readSecret(`${name} (not shown): `)).trim())
   if (number !== undefined) return number
   throw new UserError(`A ${name} has 11 digits. Give one number, on standard input or at the prompt.`)
+}
+
+/** A file that holds the number of a person. */
+export async function readShortFile(path: string): Promise<string> {
+  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
+    throw new UserError(`The file with the number cannot be read (${error.code ?? 'unknown error'}).`)
+  })
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(MAX_INPUT_LENGTH), 0, MAX_INPUT_LENGTH, 0)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
 }
 
 export async function confirm(question: string, { input, output } = terminal): Promise<boolean> {

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { SETTINGS } from '../context/config.ts'
 import { UserError } from '../errors.ts'
 import { say, strong, toCount, toTable } from '../server/terminal.ts'
-import { ConfigError, readEnvFile, readEnvironment, withoutEmpty } from '../settings/environment.ts'
-import { type Environment, isGiven, readSettings } from '../settings/read-settings.ts'
+import { ConfigError } from '../settings/environment.ts'
+import { type Environment, isGiven } from '../settings/read-settings.ts'
 import type { Setting } from '../settings/setting.ts'
 import {
   describePart,
@@ -22,14 +21,15 @@ import {
   type VendorRequest,
   type VendorRule,
 } from '../sources/vendor-file/schema.ts'
-import {
-  listVendorFiles,
-  loadVendorFile,
-  loadVendors,
-  type Vendor,
-  type Vendors,
-} from '../sources/vendors.ts'
+import { listVendorFiles, loadVendorFile, type Vendor } from '../sources/vendors.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
+import {
+  type KnownVendors,
+  readKnownVendors,
+  readVendorsFolder,
+  requireKnownVendor,
+} from './known-vendors.ts'
+import { addTryCommand } from './vendors-try.ts'
 
 export function addVendorsCommand(program: Command): void {
   const vendors = program
@@ -45,6 +45,7 @@ export function addVendorsCommand(program: Command): void {
   addListCommand(vendors)
   addShowCommand(vendors)
   addValidateCommand(vendors)
+  addTryCommand(vendors)
 }
 
 function addListCommand(vendors: Command): void {
@@ -94,37 +95,6 @@ function addValidateCommand(vendors: Command): void {
       'vendors validate': 'all files of your folder',
     },
   })
-}
-
-type KnownVendors = {
-  readonly vendors: Vendors
-  readonly given: Environment
-  /** The kinds of look-ups for which a vendor is in a list of sources. */
-  readonly usesOf: (name: string) => readonly string[]
-  /** What is wrong with the vendor files of the operator. */
-  readonly problems: readonly string[]
-}
-
-/** Works with settings of other parts that are missing or wrong. */
-function readKnownVendors(): KnownVendors {
-  const given = { ...readEnvFile('.env'), ...withoutEmpty(readEnvironment()) }
-  const { vendorsDir, ninSources, bvnSources, catalogueSources } = SETTINGS
-  const values = readSettings({ vendorsDir, ninSources, bvnSources, catalogueSources }, given, [])
-  const problems: string[] = []
-  const vendors = loadVendors(values.vendorsDir as string | undefined, problems)
-  const lists = { nin: values.ninSources, bvn: values.bvnSources, catalogue: values.catalogueSources }
-  const usesOf = (name: string) =>
-    Object.entries(lists).flatMap(([kind, names]) =>
-      (names as readonly string[] | undefined)?.includes(name) ? [kind] : [],
-    )
-  return { vendors, given, usesOf, problems }
-}
-
-function requireKnownVendor({ vendors, problems }: KnownVendors, name: string): Vendor {
-  const vendor = vendors.get(name)
-  if (vendor) return vendor
-  if (problems.length > 0) throw new ConfigError(problems)
-  throw new UserError(`There is no such vendor. Choose one of ${[...vendors.keys()].join(', ')}.`)
 }
 
 /** A wrong file is no vendor, so the others are shown first. */
@@ -288,8 +258,7 @@ function runValidate(files: readonly string[], { json }: { json?: true }): void 
 }
 
 function listOwnFiles(): readonly string[] {
-  const given = { ...readEnvFile('.env'), ...withoutEmpty(readEnvironment()) }
-  const folder = given[SETTINGS.vendorsDir.env]
+  const folder = readVendorsFolder()
   if (folder === undefined) throw new UserError('Name a file, or set TABBAT_VENDORS_DIR.')
   const problems: string[] = []
   const paths = listVendorFiles(folder, problems)

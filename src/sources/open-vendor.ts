@@ -147,8 +147,18 @@ async function findPerson<T extends NinRecord | BvnRecord>(
     checkDecoy(source, kind, requested.phone)
     return answer
   }
-  refuseContradiction(name, saysFailure(last?.body))
-  return requirePerson(name, requested, { ...answer, record: withWatchList(answer.record, last?.body) })
+  return requireUsable(name, requested, answer, last?.body)
+}
+
+/** The rules for every answer with a record. `body` is the reply that has it. */
+export function requireUsable<T extends NinRecord | BvnRecord>(
+  source: string,
+  requested: { readonly number: string; readonly phone: string },
+  answer: Found<T>,
+  body: unknown,
+): Found<T> {
+  refuseContradiction(source, saysFailure(body))
+  return requirePerson(source, requested, { ...answer, record: withWatchList(answer.record, body) })
 }
 
 /** The time limit covers the whole call, fetching a token included. */

@@ -92,7 +92,7 @@ function toRejection(status: number, text: string): Meaning {
   return TEXT_MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? ['bad_response', 'unlisted']
 }
 
-const TEXT_FIELDS = ['message', 'detail', 'error'] as const
+export const TEXT_FIELDS = ['message', 'detail', 'error'] as const
 
 /** The text of an error, from whichever field has it. For comparing only. */
 export function toErrorText(body: unknown): string {

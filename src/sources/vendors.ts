@@ -73,7 +73,7 @@ const toFileVendor = (loaded: LoadedFile): Vendor => {
 }
 
 /** A vendor file and where it was read. */
-type LoadedFile = {
+export type LoadedFile = {
   readonly name: string
   readonly file: VendorFile
   /** The path of a file of the operator; undefined for those that come with the program. */

@@ -126,3 +126,95 @@ describe('tabbat vendors validate', () => {
     ])
   })
 })
+
+describe('tabbat vendors try', () => {
+  const PERSON = {
+    nin: '12345678901',
+    first_name: 'ADA',
+    surname: 'OBI',
+    phone_number: '2348031234567',
+    photo: 'x',
+  }
+  const save = (content: unknown) => {
+    const path = join(newFolder(), 'saved.txt')
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+    return path
+  }
+
+  it('explains an answer without settings and without a vendor', async () => {
+    const answer = save({ entity: PERSON })
+    const { code, stdout } = await tabbat({}, 'vendors', 'try', 'vendors/dojah.json', '--answer', answer)
+    expect(code).toBe(0)
+    for (const line of [
+      '1. no such person: does not hold\n   no: the HTTP status is 404 or 400',
+      '2. record: holds',
+      'There is a record.',
+      'The number and the phone of the request: not given',
+      'The caller gets the record.',
+      'Not used: entity.photo',
+    ])
+      expect(stdout).toContain(line)
+    expect(stdout).toMatch(/^personal_info\.last_name +OBI +entity\.surname$/m)
+    expect(stdout).toContain('Personal data of the saved answer')
+  })
+
+  it('prints shapes instead of personal data', async () => {
+    const answer = save({ entity: PERSON })
+    const { stdout } = await tabbat({}, 'vendors', 'try', 'dojah', '--answer', answer, '--shapes')
+    expect(stdout).toMatch(/^nin_number +99999999999 +entity\.nin$/m)
+    for (const value of ['12345678901', '08031234567', 'OBI']) expect(stdout).not.toContain(value)
+  })
+
+  it('compares the answer with a number and a phone from a file', async () => {
+    const answer = save({ entity: PERSON })
+    const look = async (person: string) => {
+      const file = save(person)
+      const { code, stdout } = await tabbat(
+        {},
+        ...['vendors', 'try', 'dojah', '--answer', answer, '--number-file', file, '--json'],
+      )
+      const { problem, phone_matches } = JSON.parse(stdout)
+      return [code, problem, phone_matches]
+    }
+    expect(await look('12345678901\n+2348031234567\n')).toEqual([0, null, true])
+    expect(await look('12345678901\n08031234568')).toEqual([0, null, false])
+    expect(await look('12345678902')).toEqual([1, 'wrong_person', null])
+  })
+
+  it('explains a failure', async () => {
+    const answer = save({ message: 'Insufficient balance' })
+    const { code, stdout } = await tabbat(
+      {},
+      'vendors',
+      'try',
+      'dojah',
+      '--answer',
+      answer,
+      '--status',
+      '400',
+    )
+    expect([code, stdout]).toEqual([1, expect.stringContaining('Failure (funds): The account at the vendor')])
+    const page = save('<html>12345678901</html>')
+    const html = await tabbat({}, 'vendors', 'try', 'dojah', '--answer', page)
+    expect([html.code, html.stdout]).toEqual([1, expect.stringContaining('Failure (not_json)')])
+    expect(html.stdout + html.stderr).not.toContain('12345678901')
+  })
+
+  it('refuses what cannot be tried, and repeats no number', async () => {
+    const answer = save({ entity: PERSON })
+    const broken = writeVendor('acme', { title: 'Acme' }).file
+    for (const [args, text] of [
+      [['acme12345678901', '--answer', answer], 'There is no such vendor'],
+      [['vtpass', '--answer', answer], 'vtpass is code'],
+      [[broken, '--answer', answer], 'acme.json: the file needs the member rules'],
+      [['blusalt', '--answer', answer, '--operation', 'virtual_nin'], 'no request for virtual_nin'],
+      [['dojah', '--answer', '/nowhere/12345678901'], 'cannot be read (ENOENT)'],
+      [['dojah', '--answer', answer, '--number-file', save('1234567890')], 'has 11 digits'],
+      [['dojah', '--answer', answer, '--number-file', save('12345678901\n12')], 'must be a Nigerian mobile'],
+    ] as const) {
+      const { code, stdout, stderr } = await tabbat({}, 'vendors', 'try', ...args)
+      expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(text)])
+      expect(stderr).not.toContain('1234567890')
+    }
+  })
+})

@@ -80,7 +80,12 @@ type Reading = {
 }
 
 /** Builds the request of an operation, and reads its reply. */
-function compileOperation(name: string, file: VendorFile, settings: SettingValues, operation: OperationName) {
+export function compileOperation(
+  name: string,
+  file: VendorFile,
+  settings: SettingValues,
+  operation: OperationName,
+) {
   const described = file.operations[operation]
   const map = file.answers[operation] ?? (operation === 'virtual_nin' ? file.answers.nin : undefined)
   if (!described || !map) throw new Error(`${name} has no operation ${operation}`)

@@ -274,7 +274,13 @@ const fieldSource = (description: string) =>
   Type.Unsafe<FieldSource>({ description, $ref: '#/definitions/field' })
 
 /** Fields that have a place of their own in the file, or are never taken from a vendor. */
-const NOT_MAPPED = ['nin_number', 'bvn_number', 'phone_number', 'phone_number_2', 'image_url']
+export const NOT_MAPPED: readonly string[] = [
+  'nin_number',
+  'bvn_number',
+  'phone_number',
+  'phone_number_2',
+  'image_url',
+]
 
 type Shape = { readonly description?: string; readonly properties?: Readonly<Record<string, Shape>> }
 
