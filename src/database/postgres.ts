@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { PoolClient, QueryConfig } from 'pg'
+import { type Connection, Query as DriverQuery, type PoolClient, type QueryConfig } from 'pg'
 import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row, Statement, TransactionOptions, Value } from './database.ts'
-import { copyIn } from './postgres-copy.ts'
 import { type ConnectionPool, openPool } from './postgres-pool.ts'
 import { isTransient, toPostgresUserError } from './postgres-user-error.ts'
 import { createTimeoutBreaker, isServerTimeout } from './timeout-breaker.ts'
@@ -217,4 +216,33 @@ async function waitUntilReachable(
       await pause(START_PAUSE_MS)
     }
   }
+}
+
+type CopyConnection = Connection & {
+  readonly sendCopyFromChunk: (chunk: Uint8Array) => void
+  readonly endCopyFrom: () => void
+}
+
+/** The driver asks the query for the data of a COPY … FROM STDIN. */
+class CopyInQuery extends DriverQuery {
+  readonly #data: Uint8Array
+
+  constructor(sql: string, data: Uint8Array, done: (error: Error | null) => void) {
+    super(sql, done)
+    this.#data = data
+  }
+
+  handleCopyInResponse(connection: CopyConnection): void {
+    connection.sendCopyFromChunk(this.#data)
+    connection.endCopyFrom()
+  }
+}
+
+type CopyClient = { readonly query: (query: never) => unknown }
+
+function copyIn(client: CopyClient, sql: string, data: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const query = new CopyInQuery(sql, data, (error) => (error ? reject(error) : resolve()))
+    client.query(query as never)
+  })
 }
