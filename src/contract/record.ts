@@ -37,7 +37,7 @@ export function toFullName(parts: readonly string[]): string {
 const WORDS =
   /^(?:n ?[/\\] ?a|n\. ?a|na|null|undefined|nill?|none|unknown|unspecified|no (?:data|value)|not (?:available|applicable|provided|specified|stated|given|known|set))$/
 /** Not "Na": the Hausa name Na Allah has it. Not "N.A.": beside a name, these are initials, as on cards ("OKAFOR N.A."). */
-const WORDS_IN_NAMES = /^(?:n[/\\]a|null|undefined|nill?|none)$/i
+const WORDS_IN_NAMES = /^\(?(?:n[/\\]a|null|undefined|nill?|none)\)?$/i
 
 /** Longer than every word, with brackets. */
 const MAX_WORD_LENGTH = 24

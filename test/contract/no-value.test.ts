@@ -60,6 +60,7 @@ it.each([
 it.each([
   ['Ada null Obi', 'Ada Obi'],
   ['Ada N/A Obi', 'Ada Obi'],
+  ['Ada (null) Obi', 'Ada Obi'],
   ['ADA NIL OBI', 'ADA OBI'],
   ['None None', ''],
   ['NA NA NA', ''],
