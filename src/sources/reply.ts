@@ -48,8 +48,7 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
  * The error for a reply that is neither a record nor a listed "no such person". The vendor's text selects the cause and is
  * then dropped.
  */
-export function statusError(source: string, status: number, body?: unknown): SourceError {
-  const text = toErrorText(body)
+export function statusError(source: string, status: number, text = ''): SourceError {
   const [reason, problem] = MEANINGS.get(status) ?? toRangeMeaning(status, text)
   return new SourceError(source, reason, { problem })
 }
@@ -71,10 +70,15 @@ export const isTemporary = (text: string): boolean => TEMPORARY.test(text)
 /** The text complains about the format of the request. */
 export const isFormatComplaint = (text: string): boolean => FORMAT.test(text)
 
+const FUNDS = /\binsufficient\b.*\b(balance|funds?)\b|\btop[ -]?up\b/i
+
+/** The text says that the account of the operator is empty. */
+export const isFundsText = (text: string): boolean => FUNDS.test(text)
+
 /** The cause by the text of a 4xx; the first match counts. It never means "no such person". */
 const TEXT_MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
   [TEMPORARY, ['unreachable', 'vendor_down']],
-  [/\binsufficient\b.*\b(balance|funds?)\b|\btop[ -]?up\b/i, ['refused', 'funds']],
+  [FUNDS, ['refused', 'funds']],
   [
     /\b(app|application|merchant|client|business|account|organi[sz]ation|user) (was |is )?not found\b/i,
     ['refused', 'unknown_account'],

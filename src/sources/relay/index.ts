@@ -18,6 +18,7 @@ import {
   PHONE_DIFFERS,
   saysFailure,
   statusError,
+  toErrorText,
 } from '../reply.ts'
 import {
   type Call,
@@ -111,7 +112,7 @@ function relayError(source: string, status: number, body: unknown): SourceError 
     return new SourceError(source, 'throttled', { problem: 'too_many', fault: 'request' })
   if (status === 503 && code === 'source_unavailable')
     return new SourceError(source, 'unreachable', { problem: 'vendor_down', retryAfterMs: 0 })
-  return statusError(source, status, body)
+  return statusError(source, status, toErrorText(body))
 }
 
 /** The reference of that server, which it also returns with "not verified". */

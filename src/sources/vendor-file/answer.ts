@@ -18,7 +18,7 @@ export function compileAnswer(
   map: AnswerMap,
 ): (body: unknown, question: Question) => Found {
   const kind = operation === 'bvn' ? 'bvn' : 'nin'
-  const records = map.record.map(compilePath)
+  const records = map.record.map((path) => (path === '$' ? (body: unknown) => body : compilePath(path)))
   const readNumber = compileNumber(operation, map.number)
   const readPhones = compileAll(map.phones)
   const readSecondPhones = map.second_phones && compileAll(map.second_phones)

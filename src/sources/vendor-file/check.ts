@@ -225,9 +225,40 @@ function* listProblemsOfAnswer(file: VendorFile, answer: AnswerMap, name: Operat
   if (answer.second_phones && name !== 'bvn') yield `${place}.second_phones is for a BVN only.`
   if (!answer.fields && answer.same_fields !== true)
     yield `${place} needs the member fields, or "same_fields": true.`
+  yield* listAskedProblems(file, answer, name)
   for (const [where, text] of listTexts({ ...answer, rules: '' }, place))
     if (text.split('.').some((part) => UNSAFE.includes(part)))
       yield `${where} names ${text}, which is no member of an answer.`
+}
+
+/** The values of a request by which a vendor can compare a detail. */
+const SENT_AS: Readonly<Record<string, readonly string[]>> = {
+  phone: ['phone', 'phone_234'],
+  first_name: ['first_name', 'full_name'],
+  last_name: ['last_name', 'full_name'],
+  date_of_birth: ['date_of_birth', 'date_of_birth_numeric', 'date_of_birth_short'],
+}
+
+/** What is taken from the request must have been compared by the vendor: it was sent, and the answer says that it matches. */
+function* listAskedProblems(file: VendorFile, answer: AnswerMap, name: OperationName): Generator<string> {
+  const request = [...listTexts(file.operations[name]?.request, '')].map(([, text]) => text)
+  const asked = [...listAsked(answer, `answers.${name}`)]
+  for (const [where, detail] of asked)
+    if (!SENT_AS[detail]?.some((value) => request.some((text) => text.includes(`{${value}}`))))
+      yield `${where} is the ${detail} of the request, which is never sent to the vendor.`
+  if (asked.length === 0) return
+  for (const [index, rule] of (file.rules[answer.rules] ?? []).entries())
+    if (rule.then === 'found' && !rule.if.values?.some(({ is }) => is !== undefined))
+      yield `rules.${answer.rules}[${index}]: found must follow from a value that says that the details match, because answers.${name} takes them from the request.`
+}
+
+/** The places in which a value of the request stands. */
+function* listAsked(part: unknown, place: string): Generator<readonly [place: string, detail: string]> {
+  if (typeof part !== 'object' || part === null) return
+  if ('asked' in part) yield [place, String(part.asked)]
+  else
+    for (const [name, inner] of Object.entries(part))
+      yield* listAsked(inner, Array.isArray(part) ? `${place}[${name}]` : `${place}.${name}`)
 }
 
 const UNSAFE = ['__proto__', 'constructor', 'prototype']

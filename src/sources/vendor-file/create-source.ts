@@ -5,7 +5,7 @@ import type { Kind } from '../../crypto/mac.ts'
 import type { Answer, Call, HttpReply, Send, Source, VendorDeps } from '../source.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
 import { compileAnswer } from './answer.ts'
-import { compilePath, compileRules, ruleError } from './rules.ts'
+import { compileErrorText, compilePath, compileRules, ruleError } from './rules.ts'
 import { DECOY, toSampleReply } from './sample-reply.ts'
 import type { OperationName, VendorFile, VendorRule } from './schema.ts'
 import { compileRequest, NO_QUESTION, type Question, type SettingValues } from './template.ts'
@@ -89,7 +89,8 @@ export function compileOperation(
   const described = file.operations[operation]
   const map = file.answers[operation] ?? (operation === 'virtual_nin' ? file.answers.nin : undefined)
   if (!described || !map) throw new Error(`${name} has no operation ${operation}`)
-  const toRule = compileRules(file.rules[map.rules] ?? [], { texts: file.texts, settings })
+  const toErrorText = compileErrorText(file)
+  const toRule = compileRules(file.rules[map.rules] ?? [], { texts: file.texts, settings, toErrorText })
   const readRecord = compileAnswer(name, operation, map)
   const readReference = map.reference?.startsWith('$.') ? compilePath(map.reference.slice(2)) : undefined
   /** Throws a SourceError if the reply is no answer. */
@@ -102,7 +103,7 @@ export function compileOperation(
     if (outcome === 'not_found') return { rule, answer: missing }
     if (outcome === 'watch_listed') return { rule, answer: { ...missing, watchlisted: true } }
     if (outcome === 'names_differ') return { rule, answer: { ...missing, namesDiffer: true } }
-    throw ruleError(name, rule, reply)
+    throw ruleError(name, rule, reply, toErrorText(reply.body))
   }
   return { toRequest: compileRequest(described.request, settings, file.authentication), read, toRule }
 }

@@ -6,7 +6,7 @@ export const OUTCOME_TEXTS: Readonly<Record<OutcomeName, string>> = {
   found: 'there is a record',
   not_found: 'there is no such person, or the vendor compared the phone and it differs',
   watch_listed: 'the number is blocked or on a watch list, and there is no record',
-  names_differ: 'the vendor compared the names and they differ, and there is no record',
+  names_differ: 'the vendor compared the names or the date of birth and they differ, and there is no record',
   refused: 'failure: the credentials are not accepted',
   no_funds: 'failure: the account has no funds',
   throttled: 'failure: too many calls',

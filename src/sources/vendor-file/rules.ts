@@ -2,6 +2,7 @@ import { toFields, toText } from '../record.ts'
 import {
   createPhraseMatcher,
   isFormatComplaint,
+  isFundsText,
   isTemporary,
   NO_SUCH_PERSON,
   PHONE_DIFFERS,
@@ -30,13 +31,27 @@ type Holds = (reply: HttpReply, question: Question) => boolean
 type Says = (text: string) => boolean
 
 /** What rules refer to. */
-type RuleParts = { readonly texts: VendorFile['texts']; readonly settings: SettingValues }
+type RuleParts = {
+  readonly texts: VendorFile['texts']
+  readonly settings: SettingValues
+  readonly toErrorText: ToErrorText
+}
+
+export type ToErrorText = (body: unknown) => string
+
+/** The text of an error, from its place in the answers of this vendor, or from the usual ones: a proxy has its own. */
+export function compileErrorText({ error_text }: VendorFile): ToErrorText {
+  if (error_text === undefined) return toErrorText
+  const get = compilePath(error_text)
+  return (body) => toText(get(body)) || toErrorText(body)
+}
 
 /** The lists that every file may use, besides its own. */
 export const TEXT_LISTS: Readonly<Record<string, Says>> = {
   no_such_person: createPhraseMatcher(NO_SUCH_PERSON),
   phone_differs: createPhraseMatcher(PHONE_DIFFERS),
   temporary: isTemporary,
+  funds: isFundsText,
   format: isFormatComplaint,
 }
 
@@ -83,7 +98,7 @@ function compileTextCheck(
   { at, says, unless = [] }: NonNullable<Condition['text']>,
   parts: RuleParts,
 ): Holds {
-  const getText = at === undefined ? toErrorText : (body: unknown) => toText(compilePath(at)(body))
+  const getText = at === undefined ? parts.toErrorText : (body: unknown) => toText(compilePath(at)(body))
   const wanted = says.map((name) => toMatcher(name, parts))
   const refused = unless.map((name) => toMatcher(name, parts))
   return ({ body }) => {
@@ -122,11 +137,12 @@ export function ruleError(
   source: string,
   rule: VendorRule | undefined,
   { status, body }: HttpReply,
+  text: string,
 ): SourceError {
-  if (!rule) return statusError(source, status, body)
+  if (!rule) return statusError(source, status, text)
   if (rule.then === 'by_status') {
     const inside = Number(toText(compilePath(rule.status_at ?? '')(body)) || Number.NaN)
-    return statusError(source, inside, body)
+    return statusError(source, inside, text)
   }
   const [reason, problem] = FAILURES[rule.then] ?? ['bad_response', 'unknown_shape']
   return new SourceError(source, reason, { problem })

@@ -36,13 +36,14 @@ function writeCondition(body: Body, condition: Condition, file: VendorFile): voi
   }
   for (const path of [...present, ...any_present.slice(0, 1)])
     if (read(body, path) === undefined) write(body, path, 'SAMPLE')
-  if (text) write(body, text.at ?? 'message', toSampleText(text.says, file))
+  if (text) write(body, text.at ?? file.error_text ?? 'message', toSampleText(text.says, file))
 }
 
 const SAMPLE_TEXTS: Readonly<Record<string, string>> = {
   no_such_person: 'Record not found',
   phone_differs: 'Phone does not match',
   temporary: 'Try again later',
+  funds: 'Insufficient balance',
   format: 'The format is invalid',
 }
 
@@ -58,9 +59,9 @@ function writeRecord(
 ): void {
   const record = operation === 'bvn' ? toBvnRecord(number, phoneCore) : toNinRecord(number, phoneCore)
   const [place = ''] = map.record
-  write(body, place, read(body, place) ?? {})
+  const prefix = place === '$' ? '' : `${place}.`
   const put = (path: string, value: unknown) =>
-    path.startsWith('$.') ? write(body, path.slice(2), value) : write(body, `${place}.${path}`, value)
+    path.startsWith('$.') ? write(body, path.slice(2), value) : write(body, `${prefix}${path}`, value)
   const fill = (source: FieldSource | object, value: unknown): void => {
     if (typeof source === 'string') put(source, value)
     else if (Array.isArray(source)) fill(source[0] as FieldSource, value)
@@ -68,7 +69,7 @@ function writeRecord(
     else if (!('asked' in source))
       for (const [name, inner] of Object.entries(source)) fill(inner, (value as Body)[name])
   }
-  if (map.same_fields === true) write(body, place, structuredClone(record))
+  if (map.same_fields === true) for (const [name, value] of Object.entries(record)) put(name, value)
   fill(map.fields ?? {}, record)
   if (map.reference !== undefined) put(map.reference, 'sample-1')
   if (operation === 'virtual_nin' && map.virtual_nin) fill(map.virtual_nin.at, number)

@@ -203,12 +203,10 @@ const condition = shape(
     text: Type.Optional(
       shape(
         {
-          at: Type.Optional(
-            path('Where the text is. Default: the first of message, detail and error that has one.'),
-          ),
+          at: Type.Optional(path('Where the text is. Default: error_text of the file.')),
           says: list(
             Type.String(),
-            'It is one of these: names of lists in texts; no_such_person, phone_differs, temporary, format; {setting} for the texts or the pattern of a setting.',
+            'It is one of these: names of lists in texts; no_such_person, phone_differs, temporary, funds, format; {setting} for the texts or the pattern of a setting.',
           ),
           unless: Type.Optional(list(Type.String(), 'And none of these.')),
         },
@@ -321,7 +319,11 @@ const answerOf = (record: Shape, description: string) =>
     {
       rules: Type.String({ description: 'The name of the rules that read it.' }),
       record: list(
-        path('A path.'),
+        Type.String({
+          pattern: `^\\$$|${PATH}`,
+          description: 'A path; $ for the whole answer.',
+          'x-expected': 'a path such as data.bvn_data, or $ for the whole answer',
+        }),
         'Where the record is: the first of these that is there. Paths below begin here; $. begins at the top of the answer.',
       ),
       number: Type.Optional(
@@ -417,6 +419,9 @@ const vendorFile = shape(
         bvn: Type.Optional(answerOf(BvnRecord as Shape, 'The answer to a BVN.')),
       },
       'Where the parts of an answer are.',
+    ),
+    error_text: Type.Optional(
+      path('Where the text of an error is. Default: the first of message, detail and error that has one.'),
     ),
     rules: named(list(rule, 'Rules, in order.'), 'Lists of rules that say what an answer means.'),
     texts: Type.Optional(

@@ -9,7 +9,7 @@ import { type HttpReply, SourceError } from '../source.ts'
 import type { SourceProblem } from '../source-problem.ts'
 import { compileOperation } from './create-source.ts'
 import { describePart, listParts, listPlaces, type Place } from './describe.ts'
-import { compilePath, compileRules } from './rules.ts'
+import { compileErrorText, compilePath, compileRules } from './rules.ts'
 import { DECOY } from './sample-reply.ts'
 import { type AnswerMap, NOT_MAPPED, type OperationName, type VendorFile, type VendorRule } from './schema.ts'
 import type { Question, SettingValues } from './template.ts'
@@ -82,7 +82,7 @@ export function tryAnswer(name: string, file: VendorFile, reply: HttpReply, opti
     record: checked?.value?.record ?? found?.record,
     checks: found ? toChecks(checked?.problem) : [],
     asked: { number: asked.number, phone: asked.phone },
-    ...listUses(operation, map, tried, reply.body, found !== undefined),
+    ...listUses(operation, map, tried, reply.body, found !== undefined, file.error_text),
   }
 }
 
@@ -116,13 +116,14 @@ function completeAsked({ number, phone }: TryOptions, record: NinRecord | BvnRec
 
 function tryRules(
   rules: readonly VendorRule[],
-  { texts }: VendorFile,
+  file: VendorFile,
   settings: SettingValues,
   reply: HttpReply,
   question: Question,
 ): TriedRule[] {
+  const ruleParts = { texts: file.texts, settings, toErrorText: compileErrorText(file) }
   const holds = (condition: VendorRule['if'], rule: VendorRule) =>
-    compileRules([{ ...rule, if: condition }], { texts, settings })(reply, question) !== undefined
+    compileRules([{ ...rule, if: condition }], ruleParts)(reply, question) !== undefined
   const tried: TriedRule[] = []
   for (const rule of rules) {
     const parts = listParts(rule.if).map((part) => ({ text: describePart(part), holds: holds(part, rule) }))
@@ -158,11 +159,12 @@ function listUses(
   tried: readonly TriedRule[],
   body: unknown,
   hasRecord: boolean,
+  errorText: string | undefined,
 ): Pick<Trial, 'uses' | 'unused'> {
   const leaves = listLeaves(body, '')
   const uses = [
     ...tried.flatMap(({ rule }) =>
-      listRulePaths(rule, body).map((path) => ({ path, for: `the rule “${rule.name}”` })),
+      listRulePaths(rule, body, errorText).map((path) => ({ path, for: `the rule “${rule.name}”` })),
     ),
     ...(hasRecord ? listRecordUses(operation, map, body, leaves) : []),
   ]
@@ -174,9 +176,14 @@ function listUses(
   return { uses: there, unused: leaves.filter((leaf) => !isUsed(leaf)) }
 }
 
-function listRulePaths({ if: condition, status_at }: VendorRule, body: unknown): string[] {
+function listRulePaths(
+  { if: condition, status_at }: VendorRule,
+  body: unknown,
+  errorText: string | undefined,
+): string[] {
   const { values = [], text, present = [], any_present = [], absent = [] } = condition
-  const error = TEXT_FIELDS.find((name) => toText(getAt(body, name)) !== '')
+  const places = errorText === undefined ? TEXT_FIELDS : [errorText, ...TEXT_FIELDS]
+  const error = places.find((name) => toText(getAt(body, name)) !== '')
   return [
     ...values.map(({ at }) => at),
     ...present,
@@ -193,8 +200,9 @@ function listRecordUses(
   body: unknown,
   leaves: readonly string[],
 ): Use[] {
-  const place = map.record.find((path) => !isAbsent(getAt(body, path))) ?? ''
-  const toPath = (path: string) => (path.startsWith('$.') ? path.slice(2) : `${place}.${path}`)
+  const place = map.record.find((path) => path === '$' || !isAbsent(getAt(body, path))) ?? ''
+  const prefix = place === '$' ? '' : `${place}.`
+  const toPath = (path: string) => (path.startsWith('$.') ? path.slice(2) : `${prefix}${path}`)
   const select = (source: Place['source'], isThere: (value: unknown) => boolean): string[] => {
     if (typeof source === 'string') return isThere(getAt(body, toPath(source))) ? [toPath(source)] : []
     if ('asked' in source) return []
