@@ -4,6 +4,7 @@ import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import type { Source } from '../../src/sources/source.ts'
+import { toNeededDetails } from './identity-vendors.ts'
 
 export const NUMBER = '12345678901'
 export const PHONE = toPhoneCoreOf(NUMBER)
@@ -26,8 +27,16 @@ export function useAlteredVendor(script: Parameters<typeof openStandIn>[0]) {
   return {
     alter: (edit: Parameters<StandIn['alter']>[0]) => vendor.alter(edit),
     find: {
-      nin: async () => source.findNin?.({ nin: NUMBER, phone: PHONE }, call()),
-      bvn: async () => source.findBvn?.({ bvn: NUMBER, phone: PHONE }, call()),
+      nin: async () =>
+        source.findNin?.(
+          { nin: NUMBER, phone: PHONE, details: toNeededDetails(source, 'nin', NUMBER) },
+          call(),
+        ),
+      bvn: async () =>
+        source.findBvn?.(
+          { bvn: NUMBER, phone: PHONE, details: toNeededDetails(source, 'bvn', NUMBER) },
+          call(),
+        ),
     },
   }
 }

@@ -5,6 +5,7 @@ import { IDENTITY_VENDORS, LIST_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import { bearer, openTestApp } from '../app.ts'
 import { NUMBER, PHONE, useAlteredVendor } from './altered-vendor.ts'
+import { type Kind, kindsOf, mainKindOf, recordOf } from './identity-vendors.ts'
 
 /** A record beside a sign of failure is discarded, whatever the vendor and the sign. */
 const SIGNS: readonly Readonly<Record<string, unknown>>[] = [
@@ -46,40 +47,50 @@ const isObject = (value: unknown): value is Body =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The sign beside the record, or among its fields. */
-const PLACES: readonly (readonly [string, (sign: Body) => (body: unknown) => unknown])[] = [
-  ['beside the record', (sign) => (body) => ({ ...(body as Body), ...sign })],
-  [
-    'in the record',
-    (sign) => (body) =>
-      Object.fromEntries(
-        Object.entries(body as Body).map(([name, part]) => [
-          name,
-          isObject(part) && Object.keys(part).length > 4 ? { ...part, ...sign } : part,
-        ]),
-      ),
-  ],
-]
+const putBeside = (sign: Body) => (body: unknown) => ({ ...(body as Body), ...sign })
+const putInside = (record: string | undefined) => (sign: Body) => (body: unknown) =>
+  Object.fromEntries(
+    Object.entries(body as Body).map(([name, part]) => [
+      name,
+      isObject(part) && (name === record || Object.keys(part).length > 4) ? { ...part, ...sign } : part,
+    ]),
+  )
+const placesOf = (vendor: string, kind: Kind) => {
+  const record = recordOf(vendor, kind)
+  const beside = ['beside the record', putBeside] as const
+  return record === '$' ? [beside] : [beside, ['in the record', putInside(record)] as const]
+}
 
 const withoutWatchList = (body: unknown) =>
   JSON.parse(JSON.stringify(body), (name, value) => (/watch/i.test(name) ? undefined : value))
 
-describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (_name, script) => {
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
   const { alter, find } = useAlteredVendor(script)
 
-  it.each(PLACES)('a watch list entry %s counts under every name of it', async (_where, put) => {
-    const names = ['watchlisted', 'watch_listed', 'watchListed', 'isWatchListed', 'WATCH_LIST', 'blacklisted']
-    for (const [value, listed] of [
-      ['YES', 'YES'],
-      [true, 'YES'],
-      ['NO', null],
-      ['N/A', null],
-    ] as const)
-      for (const entry of names) {
-        alter((body) => put({ [entry]: value })(withoutWatchList(body)))
-        const found = { found: true, record: { watchlisted: listed } }
-        expect(await find.bvn(), `${entry} ${value}`).toMatchObject(found)
-      }
-  })
+  it.runIf(kindsOf(name).includes('bvn')).each(placesOf(name, 'bvn'))(
+    'a watch list entry %s counts under every name of it',
+    async (_where, put) => {
+      const names = [
+        'watchlisted',
+        'watch_listed',
+        'watchListed',
+        'isWatchListed',
+        'WATCH_LIST',
+        'blacklisted',
+      ]
+      for (const [value, listed] of [
+        ['YES', 'YES'],
+        [true, 'YES'],
+        ['NO', null],
+        ['N/A', null],
+      ] as const)
+        for (const entry of names) {
+          alter((body) => put({ [entry]: value })(withoutWatchList(body)))
+          const found = { found: true, record: { watchlisted: listed } }
+          expect(await find.bvn(), `${entry} ${value}`).toMatchObject(found)
+        }
+    },
+  )
 
   it('discards a record beside a text or a code of failure', async () => {
     const texts = [
@@ -92,12 +103,14 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     const codes = [{ resultCode: '500' }, { error_code: 404 }]
     for (const sign of [...texts.map((message) => ({ message })), { detail: texts[0] }, ...codes]) {
       alter((body) => ({ ...(body as Body), ...sign }))
-      await expect(find.nin(), JSON.stringify(sign)).rejects.toMatchObject({ reason: 'bad_response' })
+      await expect(find[mainKindOf(name)](), JSON.stringify(sign)).rejects.toMatchObject({
+        reason: 'bad_response',
+      })
     }
   })
 
-  describe.each(['nin', 'bvn'] as const)('%s', (kind) => {
-    it.each(PLACES)('is discarded with a sign of failure %s', async (_where, put) => {
+  describe.each(kindsOf(name))('%s', (kind) => {
+    it.each(placesOf(name, kind))('is discarded with a sign of failure %s', async (_where, put) => {
       for (const sign of SIGNS) {
         alter(put(sign))
         const result = await find[kind]().catch((error: unknown) => error)
@@ -105,12 +118,15 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
       }
     })
 
-    it.each(PLACES)('is found with a field %s that only looks like one', async (_where, put) => {
-      for (const sign of HARMLESS) {
-        alter(put(sign))
-        expect(await find[kind](), JSON.stringify(sign)).toMatchObject({ found: true })
-      }
-    })
+    it.each(placesOf(name, kind))(
+      'is found with a field %s that only looks like one',
+      async (_where, put) => {
+        for (const sign of HARMLESS) {
+          alter(put(sign))
+          expect(await find[kind](), JSON.stringify(sign)).toMatchObject({ found: true })
+        }
+      },
+    )
   })
 })
 

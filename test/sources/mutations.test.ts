@@ -4,6 +4,7 @@ import { saysNothing } from '../../src/contract/record.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { SourceError } from '../../src/sources/source.ts'
 import { NUMBER, useAlteredVendor } from './altered-vendor.ts'
+import { kindsOf } from './identity-vendors.ts'
 
 /**
  * The documented answer about a person, damaged in any way: the result is the record of that person, or a failure. It is never another
@@ -46,10 +47,10 @@ function damageFields(body: unknown, edits: ReadonlyMap<number, unknown>, count 
   )
 }
 
-describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (_name, script) => {
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
   const { alter, find } = useAlteredVendor(script)
 
-  it.each(['nin', 'bvn'] as const)('gives the record of the %s or a failure', async (kind) => {
+  it.each(kindsOf(name))('gives the record of the %s or a failure', async (kind) => {
     let found = 0
     await fc.assert(
       fc.asyncProperty(damages, additions, async (edits, more) => {

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { qoreid } from '../../src/simulator/qoreid.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { youverify } from '../../src/simulator/youverify.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
+import { type Kind, kindsOf, mainKindOf, toRequest } from './identity-vendors.ts'
 
 /** An error of a vendor that is not about the person never leads to "not verified". */
 const NIN = '12345678901'
@@ -16,35 +16,38 @@ afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close()
 })
 
-async function openServer(vendors: readonly StandIn[], order: string, more: Record<string, string> = {}) {
+async function openServer(
+  vendors: readonly StandIn[],
+  order: string,
+  { kind = 'nin', ...more }: Record<string, string> & { readonly kind?: Kind } = {},
+) {
   const settings = Object.assign({}, ...vendors.map((vendor) => vendor.settings))
-  const server = await openTestApp({ ...settings, ...more, TABBAT_NIN_SOURCES: order })
+  const list = kind === 'nin' ? 'TABBAT_NIN_SOURCES' : 'TABBAT_BVN_SOURCES'
+  const server = await openTestApp({ ...settings, ...more, [list]: order })
   open.push(server)
-  return { ...server, key: await server.createKey({ mode: 'live' }) }
+  return { ...server, kind, key: await server.createKey({ mode: 'live' }) }
 }
 
-const verify = ({ app, key }: TestApp & { readonly key: string }, nin = NIN) =>
-  app.inject({
-    method: 'POST',
-    url: '/api/v2/kyc/verify-nin',
-    headers: bearer(key),
-    payload: { nin, phone: `0${toPhoneCoreOf(nin)}` },
-  })
+const verify = ({ app, kind, key }: TestApp & { readonly kind: Kind; readonly key: string }, number = NIN) =>
+  app.inject({ method: 'POST', headers: bearer(key), ...toRequest(kind, number) })
 
 describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
-  it.each(['unknown_app', 'wrong_format', 'not_now'] as const)(
-    'alone leads to 502 or 503 for %s; otherwise the next source is called',
-    async (fault) => {
-      const next = IDENTITY_VENDORS.find((other) => other.name !== name) ?? dojah
-      const vendors = [await openStandIn(script), await openStandIn(next)]
-      open.push(...vendors)
+  it('alone leads to 502 or 503 for an error that is not about the person; otherwise the next source is called', async () => {
+    const kind = mainKindOf(name)
+    const next =
+      IDENTITY_VENDORS.find((other) => other.name !== name && kindsOf(other.name).includes(kind)) ?? dojah
+    const vendors = [await openStandIn(script), await openStandIn(next)]
+    open.push(...vendors)
+    const byOne = await openServer(vendors, name, { kind })
+    const byBoth = await openServer(vendors, `${name},${next.name}`, { kind })
+    for (const fault of ['unknown_app', 'wrong_format', 'not_now'] as const) {
       vendors[0]?.fail(fault)
-      const alone = await verify(await openServer(vendors, name))
-      expect([502, 503]).toContain(alone.statusCode)
-      expect(['source_bad_response', 'source_unavailable']).toContain(alone.json().code)
-      expect((await verify(await openServer(vendors, `${name},${next.name}`))).statusCode).toBe(200)
-    },
-  )
+      const alone = await verify(byOne)
+      expect([502, 503], fault).toContain(alone.statusCode)
+      expect(['source_bad_response', 'source_unavailable'], fault).toContain(alone.json().code)
+      expect((await verify(byBoth)).statusCode, fault).toBe(200)
+    }
+  })
 })
 
 describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
@@ -52,7 +55,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
     const vendor = await openStandIn(script)
     open.push(vendor)
     const setting = { [`TABBAT_${name.toUpperCase()}_NOT_FOUND`]: 'No such identity|Not on our file' }
-    const server = await openServer([vendor], name, { ...NAMES_OPTIONAL, ...setting })
+    const server = await openServer([vendor], name, { ...NAMES_OPTIONAL, ...setting, kind: mainKindOf(name) })
     vendor.refuse(404, 'Not on our file.')
     expect((await verify(server)).json().code).toBe('not_verified')
     vendor.refuse(404, 'Not on our file for this app')

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { blusalt } from '../../src/simulator/blusalt.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
-import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { bearer, openTestApp } from '../app.ts'
+import { type Kind, mainKindOf, toRequest } from './identity-vendors.ts'
 
 /** A problem with one person says nothing about the source, until several different people in a row have the same one. */
 const open: { close: () => Promise<unknown> }[] = []
@@ -12,18 +12,14 @@ afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close()
 })
 
-async function openServer(vendors: readonly StandIn[], order: string) {
+async function openServer(vendors: readonly StandIn[], order: string, kind: Kind = 'nin') {
   const all = Object.assign({ TABBAT_QOREID_NAMES_OPTIONAL: 'on' }, ...vendors.map((each) => each.settings))
-  const server = await openTestApp({ ...all, TABBAT_NIN_SOURCES: order })
+  const list = kind === 'nin' ? 'TABBAT_NIN_SOURCES' : 'TABBAT_BVN_SOURCES'
+  const server = await openTestApp({ ...all, [list]: order })
   open.push(server)
   const key = await server.createKey({ mode: 'live' })
-  const verify = (nin: string) =>
-    server.app.inject({
-      method: 'POST',
-      url: '/api/v2/kyc/verify-nin',
-      headers: bearer(key),
-      payload: { nin, phone: `0${toPhoneCoreOf(nin)}` },
-    })
+  const verify = (number: string) =>
+    server.app.inject({ method: 'POST', headers: bearer(key), ...toRequest(kind, number) })
   const readSources = async () =>
     (await server.app.inject({ method: 'GET', url: '/health/ready' })).json().sources
   return { verify, readSources }
@@ -40,7 +36,7 @@ const people = (count: number) => Array.from({ length: count }, (_, index) => St
 describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
   it('with an unlisted text for six people is still called for others, and never means "not verified"', async () => {
     const vendor = await openVendor(script)
-    const server = await openServer([vendor], name)
+    const server = await openServer([vendor], name, mainKindOf(name))
     vendor.refuse(404, 'This identity is not on our file')
     for (const nin of people(6)) expect((await server.verify(nin)).json().code).toBe('source_bad_response')
     vendor.refuse(undefined)

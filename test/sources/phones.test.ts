@@ -6,6 +6,7 @@ import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import { bearer, openTestApp } from '../app.ts'
+import { isMatchOnly, type Kind, kindsOf, mainKindOf, toRequest } from './identity-vendors.ts'
 
 /** Answers when the record of a vendor has an unreadable phone, or several phones. */
 const NIN = '12345678901'
@@ -16,28 +17,30 @@ afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close()
 })
 
-async function openServer(vendors: readonly StandIn[], order: string) {
+async function openServer(vendors: readonly StandIn[], order: string, kind: Kind = 'nin') {
   const settings = Object.assign({}, ...vendors.map((vendor) => vendor.settings))
-  const server = await openTestApp({ ...settings, TABBAT_NIN_SOURCES: order })
+  const list = kind === 'nin' ? 'TABBAT_NIN_SOURCES' : 'TABBAT_BVN_SOURCES'
+  const server = await openTestApp({ ...settings, [list]: order })
   const key = await server.createKey({ mode: 'live' })
   open.push(server)
-  return (phone = `0${toPhoneCoreOf(NIN)}`) =>
-    server.app.inject({
-      method: 'POST',
-      url: '/api/v2/kyc/verify-nin',
-      headers: bearer(key),
-      payload: { nin: NIN, phone },
-    })
+  return (phone?: string) =>
+    server.app.inject({ method: 'POST', headers: bearer(key), ...toRequest(kind, NIN, phone) })
 }
 
 describe.each(
-  IDENTITY_VENDORS.map((script, index) => [script.name, script, IDENTITY_VENDORS.at(index - 1)] as const),
+  IDENTITY_VENDORS.map((script, index) => {
+    const others = [...IDENTITY_VENDORS.slice(0, index).reverse(), ...IDENTITY_VENDORS.slice(index).reverse()]
+    const isAble = (name: string) => kindsOf(name).includes(mainKindOf(script.name))
+    return [script.name, script, others.find(({ name }) => isAble(name)) ?? script] as const
+  }),
 )('%s', (name, script, next) => {
+  const kind = mainKindOf(name)
+
   it('is skipped when the phone of its record cannot be read; alone it leads to 502', async () => {
-    const [first, second] = [await openStandIn(script), await openStandIn(next ?? script)]
+    const [first, second] = [await openStandIn(script), await openStandIn(next)]
     open.push(first, second)
-    const verifyByBoth = await openServer([first, second], `${name},${next?.name}`)
-    const verifyAlone = await openServer([first], name)
+    const verifyByBoth = await openServer([first, second], `${name},${next.name}`, kind)
+    const verifyAlone = await openServer([first], name, kind)
     for (const fault of ['phone_null', 'phone_masked', 'phone_not_available'] as const) {
       first.fail(fault)
       const alone = await verifyAlone()
@@ -49,7 +52,7 @@ describe.each(
   it('verifies by any of several phones, and answers "not verified" when all are readable and differ', async () => {
     const vendor = await openStandIn(script)
     open.push(vendor)
-    const verify = await openServer([vendor], name)
+    const verify = await openServer([vendor], name, kind)
     vendor.fail('phone_several')
     const answer = await verify()
     expect(answer.statusCode).toBe(200)
@@ -62,7 +65,9 @@ describe.each(
 })
 
 describe.each(
-  IDENTITY_VENDORS.filter(({ name }) => name !== 'qoreid').map((script) => [script.name, script] as const),
+  IDENTITY_VENDORS.filter(
+    ({ name }) => name !== 'qoreid' && kindsOf(name).includes('bvn') && !isMatchOnly(name, 'bvn'),
+  ).map((script) => [script.name, script] as const),
 )('the second phone of a BVN of %s', (name, script) => {
   it('is compared and returned', async () => {
     const vendor = await openStandIn(script)
@@ -84,7 +89,7 @@ describe.each(
 })
 
 const toSecondPhone = (field: string, value: unknown) =>
-  /^(phone_?number_?2|otherMobile)$/i.test(field) ? OTHER_PHONE : value
+  /^(phone_?number_?2|other_?mobile|alternate_phone)$/i.test(field) ? OTHER_PHONE : value
 
 it('counts guesses at a readable phone, even when another phone is unreadable', async () => {
   const script = IDENTITY_VENDORS[0]
