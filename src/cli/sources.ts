@@ -5,7 +5,6 @@ import { toCommandAuthor } from '../contract/free-text.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
 import type { SourceSettings } from '../sources/settings.ts'
-import { toPrices } from '../sources/source-chain.ts'
 import type { SourceReport } from '../sources/source-control.ts'
 import {
   checkVendor,
@@ -16,7 +15,7 @@ import {
   requireVendor,
 } from '../sources/source-control.ts'
 import { changeOrder, type OrderKind } from '../sources/source-order.ts'
-import { createSpendLeases } from '../sources/spend-leases.ts'
+import { createSpendLeases, toPrices } from '../sources/spend-leases.ts'
 import { withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 

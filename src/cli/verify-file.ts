@@ -11,6 +11,7 @@ import { UserError } from '../errors.ts'
 import { say, sayJson, toCount } from '../server/terminal.ts'
 import { naira } from '../settings/setting.ts'
 import { readCallOrders } from '../sources/source-control.ts'
+import { priceOf, toPrices } from '../sources/spend-leases.ts'
 import { addHelp } from './help.ts'
 import { requireOutput } from './output-path.ts'
 import { createProgress } from './progress.ts'
@@ -186,7 +187,7 @@ async function toEstimate(config: Config, options: EstimateOptions): Promise<Est
       kobo: undefined,
       text: 'Cost: the prices of that server are not known here. Give --price to compute it.',
     }
-  const paid = findPaidSource(config, await readOrder(config, options.kind))
+  const paid = findPaidSource(config, options.kind, await readOrder(config, options.kind))
   return paid ? toCost(rows, paid.price, paid.name) : { kobo: 0, text: 'Cost: none. No source has a price.' }
 }
 
@@ -202,11 +203,10 @@ async function readOrder(config: Config, kind: Kind): Promise<readonly string[]>
   }
 }
 
-const findPaidSource = ({ vendors }: Config, names: readonly string[]) =>
-  names.map((name) => ({ name, price: toPrice(vendors[name]) })).find(({ price }) => price > 0)
-
-/** Vendors of lists have no price. */
-const toPrice = (values: object | undefined) => (values && 'price' in values ? Number(values.price) : 0)
+const findPaidSource = (config: Config, kind: Kind, names: readonly string[]) => {
+  const prices = toPrices(config)
+  return names.map((name) => ({ name, price: priceOf(prices[name], kind) })).find(({ price }) => price > 0)
+}
 
 const toCost = (rows: number, price: number, from: string): Estimate => ({
   kobo: rows * price,

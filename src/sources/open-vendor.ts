@@ -4,7 +4,7 @@ import { isVirtualNin, toCanonicalNin, toLocalPhone } from '../contract/person.t
 import { splitPhones, UNREADABLE } from '../contract/record.ts'
 import type { Kind } from '../crypto/mac.ts'
 import { withDeadline } from '../telemetry/running-clock.ts'
-import { completeBvn, completeNin, toNumber, withWatchList } from './record.ts'
+import { completeBvn, completeNin, toNumber, toText, withWatchList } from './record.ts'
 import { refuseContradiction, saysFailure, withRetryAfter } from './reply.ts'
 import { toBvnRecord } from './sandbox/bvn-record.ts'
 import { toNinRecord } from './sandbox/nin-record.ts'
@@ -18,12 +18,14 @@ type OpenOptions = {
   readonly allowPrivate: boolean
   /** Shorter in tests. */
   readonly attemptMs?: number
+  /** Called with the price of a call where the vendor says it, in kobo. */
+  readonly onPrice?: ((kind: Kind, kobo: number) => void) | undefined
 }
 
 /** Opens a vendor with its own connections. */
 export async function openVendor(
   name: string,
-  { vendors, allowPrivate, attemptMs }: OpenOptions,
+  { vendors, allowPrivate, attemptMs, onPrice }: OpenOptions,
 ): Promise<Source> {
   const inUse = vendors[name]
   if (!inUse) throw new Error(`${name} is not configured`)
@@ -39,61 +41,11 @@ export async function openVendor(
     call.onReply?.(reply)
     return reply
   }
-  return { ...withRules(create(values, { send: sendObserved }), limitMs), close }
-}
-
-/** A source whose vendor file can be read again while it is in use. */
-export type ReplaceableSource = Source & {
-  /** New calls go to the other source. This one is closed when the last of its calls has ended. */
-  readonly replace: (other: Source) => void
-}
-
-/** Which operations it has must stay the same. */
-export function createReplaceable(first: Source): ReplaceableSource {
-  let current = first
-  const running = new Map<Source, number>()
-  const closeUnused = (source: Source) => {
-    if (source !== current && !running.get(source)) void source.close?.()
-  }
-  /** Calls that began before stay with the source that they began with. */
-  const hold = async <T>(work: (source: Source) => Promise<T>): Promise<T> => {
-    const source = current
-    running.set(source, (running.get(source) ?? 0) + 1)
-    try {
-      return await work(source)
-    } finally {
-      running.set(source, (running.get(source) ?? 1) - 1)
-      closeUnused(source)
-    }
-  }
-  const { name, isExternal, findNin, findBvn, fetchCatalogue } = first
-  return {
-    name,
-    ...(isExternal !== undefined && { isExternal }),
-    get acceptsVirtualNin() {
-      return current.acceptsVirtualNin as true
-    },
-    get needsDetails() {
-      return current.needsDetails
-    },
-    ...(findNin && {
-      findNin: (query, call) => hold((source) => (source.findNin ?? findNin)(query, call)),
-    }),
-    ...(findBvn && {
-      findBvn: (query, call) => hold((source) => (source.findBvn ?? findBvn)(query, call)),
-    }),
-    ...(fetchCatalogue && { fetchCatalogue }),
-    replace: (other) => {
-      const old = current
-      current = other
-      closeUnused(old)
-    },
-    close: async () => current.close?.(),
-  }
+  return { ...withRules(create(values, { send: sendObserved }), limitMs, onPrice), close }
 }
 
 /** The rules for every vendor: one time limit per call, and a record of the right person or no answer. */
-function withRules(source: Source, attemptMs: number): Source {
+function withRules(source: Source, attemptMs: number, onPrice: OpenOptions['onPrice']): Source {
   const { name, findNin, findBvn, fetchCatalogue } = source
   return {
     ...source,
@@ -101,7 +53,7 @@ function withRules(source: Source, attemptMs: number): Source {
       findNin: (query, call) =>
         attempt(name, attemptMs, call, (limited) =>
           findPerson(source, 'nin', { number: query.nin, phone: query.phone }, limited, (observed) =>
-            findNin(query, observed),
+            findNin(query, observed).then((answer) => reportPrice(answer, 'nin', onPrice)),
           ),
         ),
     }),
@@ -109,7 +61,7 @@ function withRules(source: Source, attemptMs: number): Source {
       findBvn: (query, call) =>
         attempt(name, attemptMs, call, (limited) =>
           findPerson(source, 'bvn', { number: query.bvn, phone: query.phone }, limited, (observed) =>
-            findBvn(query, observed),
+            findBvn(query, observed).then((answer) => reportPrice(answer, 'bvn', onPrice)),
           ),
         ),
     }),
@@ -127,6 +79,12 @@ function withRules(source: Source, attemptMs: number): Source {
       },
     }),
   }
+}
+
+function reportPrice<A extends Answer<unknown>>(answer: A, kind: Kind, onPrice: OpenOptions['onPrice']): A {
+  const naira = answer.found ? toText(answer.price) : ''
+  if (/^\d{1,9}(\.\d+)?$/.test(naira)) onPrice?.(kind, Math.round(Number(naira) * 100))
+  return answer
 }
 
 /** The reply with the record is the last one: a token is fetched before. */

@@ -13,16 +13,15 @@ import {
 } from './guard/call-guard.ts'
 import { type Connections, createConnections } from './guard/connections.ts'
 import { createSharedState } from './guard/shared-state.ts'
-import { createReplaceable, openVendor, type ReplaceableSource } from './open-vendor.ts'
+import { createReload, type OpenedSources, openSources, type SourceReload } from './open-sources.ts'
 import { createSandboxSource } from './sandbox/index.ts'
 import type { SourceName, SourceSettings } from './settings.ts'
 import type { Source } from './source.ts'
 import type { SourceOrderTable } from './source-order.ts'
 import { toCallOrder } from './source-order.ts'
 import type { SourceTable, Spent } from './source-table.ts'
-import { createSpendLeases, type Prices, type SpendLeases } from './spend-leases.ts'
+import { createSpendLeases, type Prices, priceOf, type SpendLeases, toPrices } from './spend-leases.ts'
 import type { SpendTable } from './spend-table.ts'
-import type { VendorInUse, VendorValues } from './vendors.ts'
 
 /** The sources in the order of asking. A test key never reaches a live source, nor a live key the sandbox. */
 export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly GuardedSource[] } }
@@ -44,16 +43,9 @@ export type SourceChain = {
   readonly prices: Prices
   /** One line for each operation that a named source cannot serve. */
   readonly warnings: readonly string[]
-  /** The vendors in use, as their files were last read. */
-  readonly vendors: () => VendorValues
-  /** Uses other vendor files and settings. Prices, caps and connections stay as they were. All vendors change, or none does. */
-  readonly reload: (next: SourceSettings) => Promise<Reloaded>
   readonly deleteExpired: () => Promise<void>
   readonly close: () => Promise<void>
-}
-
-/** The vendors that changed; or why nothing did. */
-type Reloaded = { readonly changed: readonly string[]; readonly problems: readonly string[] }
+} & SourceReload
 
 type ChainDeps = {
   /** The operator's own records. */
@@ -70,7 +62,7 @@ type ChainDeps = {
 }
 
 export async function openSourceChain(config: SourceSettings, deps: ChainDeps): Promise<SourceChain> {
-  const opened = await openAll(config, deps)
+  const opened = await openSources(config, deps)
   const prices = toPrices(config)
   const leases = createSpendLeases(deps.spend, prices, deps.node)
   const sharedState = createSharedState({ ...deps, leases })
@@ -93,7 +85,7 @@ export async function openSourceChain(config: SourceSettings, deps: ChainDeps): 
         connections: connections.get(name) ?? createConnections(1),
         onEvent,
         onCall: ({ result, ms, isPaid }) => {
-          const kobo = isPaid ? (prices[name]?.price ?? 0) : 0
+          const kobo = isPaid ? priceOf(prices[name], kind) : 0
           deps.calls.count({ source: name, operation, result, ms, kobo })
         },
       })
@@ -118,7 +110,7 @@ export async function openSourceChain(config: SourceSettings, deps: ChainDeps): 
     learntAt: sharedState.learntAt,
     listSpend: sharedState.listSpend,
     prices,
-    ...createReload(config, opened),
+    ...createReload(config, opened, deps.log),
     deleteExpired: sharedState.deleteExpired,
     close: async () => {
       await sharedState.close()
@@ -156,80 +148,10 @@ function toOrderedChains(
   }
 }
 
-async function openAll(config: SourceSettings, deps: ChainDeps): Promise<OpenedSources> {
-  const opened = new Map<SourceName, Source | ReplaceableSource>()
-  for (const name of new Set([...config.ninSources, ...config.bvnSources]))
-    opened.set(
-      name,
-      name === 'registry' ? deps.registry : createReplaceable(await openConfigured(config, name)),
-    )
-  return opened
-}
-
-type OpenedSources = ReadonlyMap<SourceName, Source | ReplaceableSource>
-
-const openConfigured = ({ vendors, sourcesPrivate }: SourceSettings, name: string) =>
-  openVendor(name, { vendors, allowPrivate: sourcesPrivate === 'on' })
-
-function createReload(
-  config: SourceSettings,
-  opened: OpenedSources,
-): Pick<SourceChain, 'vendors' | 'reload'> {
-  let vendors = config.vendors
-  const reload = async (next: SourceSettings): Promise<Reloaded> => {
-    const changed = [...opened.keys()].filter(
-      (name) => name !== 'registry' && toFingerprint(next.vendors[name]) !== toFingerprint(vendors[name]),
-    )
-    const problems = changed.flatMap((name) => listLost(config, next, name))
-    if (problems.length > 0) return { changed: [], problems }
-    const others = await Promise.all(changed.map((name) => openConfigured(next, name)))
-    for (const [index, name] of changed.entries())
-      (opened.get(name) as ReplaceableSource).replace(others[index] as Source)
-    vendors = {
-      ...vendors,
-      ...Object.fromEntries(changed.map((name) => [name, next.vendors[name] as VendorInUse])),
-    }
-    return { changed, problems: [] }
-  }
-  return { vendors: () => vendors, reload }
-}
-
-/** What the source is made from. A pattern is not JSON. */
-const toFingerprint = (inUse: VendorInUse | undefined) =>
-  JSON.stringify([inUse?.vendor.loaded?.file, inUse?.values], (_name, value) =>
-    value instanceof RegExp ? value.source : value,
-  )
-
-/** A source that is in a list must be able to answer. */
-function listLost(
-  { ninSources, bvnSources }: SourceSettings,
-  { vendors }: SourceSettings,
-  name: string,
-): string[] {
-  const abilities = vendors[name]?.vendor.abilities ?? []
-  const lost = [
-    ...(ninSources.includes(name) && !abilities.includes('nin') ? ['TABBAT_NIN_SOURCES'] : []),
-    ...(bvnSources.includes(name) && !abilities.includes('bvn') ? ['TABBAT_BVN_SOURCES'] : []),
-  ]
-  return lost.map((setting) => `${name} can no longer answer, but ${setting} names it`)
-}
-
 const toConnections = ({ vendors }: SourceSettings, name: SourceName): number =>
   name === 'registry' ? 0 : (vendors[name] as { readonly connections: number }).connections
 
-/** The price of a call and the daily cap of each vendor. Bundle lists are free. */
-export const toPrices = ({ vendors }: Pick<SourceSettings, 'vendors'>) =>
-  Object.fromEntries(
-    Object.entries(vendors).map(([name, values]) => [
-      name,
-      {
-        price: 'price' in values ? values.price : 0,
-        dailyCap: 'dailyCap' in values ? values.dailyCap : undefined,
-      },
-    ]),
-  )
-
-function listWarnings(config: SourceSettings, opened: ReadonlyMap<SourceName, Source>): string[] {
+function listWarnings(config: SourceSettings, opened: OpenedSources): string[] {
   const toWarning = (name: SourceName, kind: Kind): string[] => {
     const needed = opened.get(name)?.needsDetails?.[kind] ?? []
     if (needed.length === 0) return []

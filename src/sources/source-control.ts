@@ -3,6 +3,7 @@ import { type AuditLog, withAuthor } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import type { CatalogueFiles } from '../contract/bundles.ts'
 import { toLagosDay } from '../contract/time.ts'
+import type { Kind } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
 import { withDeadline } from '../telemetry/running-clock.ts'
 import { type GuardFigures, isPaid } from './guard/call-guard.ts'
@@ -10,12 +11,11 @@ import { STATE_LIFE_MS } from './guard/shared-state.ts'
 import { openVendor } from './open-vendor.ts'
 import type { SourceSettings } from './settings.ts'
 import { type Answer, type Call, type Source, SourceError, type SourceFailure } from './source.ts'
-import { toPrices } from './source-chain.ts'
 import type { SourceOrderTable } from './source-order.ts'
 import { type OrderKind, toCallOrder } from './source-order.ts'
 import { SOURCE_PROBLEMS } from './source-problem.ts'
 import type { PublishedState, SourceTable, Spent } from './source-table.ts'
-import type { Money, Prices, SpendLeases } from './spend-leases.ts'
+import { type Money, type Prices, priceOf, type SpendLeases, toPrices } from './spend-leases.ts'
 
 type SourceDeps = {
   readonly config: SourceSettings
@@ -160,7 +160,7 @@ function toCommon({ disabled, spent, prices }: Facts, source: string, operation:
     callsToday: today?.calls ?? 0,
     spentKoboToday: today?.kobo ?? 0,
     capKobo: prices[source]?.dailyCap ?? null,
-    priceKobo: prices[source]?.price ?? 0,
+    priceKobo: priceOf(prices[source], operation === 'verify_bvn' ? 'bvn' : 'nin'),
   }
 }
 
@@ -208,7 +208,7 @@ export async function checkSource(
     }
   const entries = withAuthor([{ phase: 'source_checked', detail: source.name }], deps.author)
   // Lists are free.
-  const money = probe.isBilled ? await pay(deps, source.name, entries) : undefined
+  const money = probe.kind ? await pay(deps, source.name, probe.kind, entries) : undefined
   if (!money) await deps.audit.recordWith({}, entries)
   const refund = async () => {
     if (money) await deps.leases.refundLate({ ...money, id: randomUUID() })
@@ -220,10 +220,11 @@ export async function checkSource(
 async function pay(
   { audit, leases }: CheckDeps,
   name: string,
+  kind: Kind | undefined,
   entries: readonly AuditEntry[],
 ): Promise<Money> {
   for (;;) {
-    const money = await leases.take(name)
+    const money = await leases.take(name, kind)
     if (money === 'spend_cap')
       throw new UserError(`The next call of ${name} would exceed its daily cap, so it was not made.`)
     let isWritten = false
@@ -261,7 +262,8 @@ async function runProbe(
 
 type Probe = {
   readonly asked: string
-  readonly isBilled: boolean
+  /** Absent for lists, which are free. */
+  readonly kind?: Kind
   readonly run: (call: Call) => Promise<Pick<CheckResult, 'result' | 'explanation'>>
 }
 
@@ -273,7 +275,7 @@ function toProbe(
     const nin = samples?.nin ?? toUnassignedNumber()
     return {
       asked: 'a NIN',
-      isBilled: true,
+      kind: 'nin',
       run: async (call) => toResult(await findNin({ nin, phone: PHONE, details: samples?.details }, call)),
     }
   }
@@ -281,14 +283,13 @@ function toProbe(
     const bvn = samples?.bvn ?? toUnassignedNumber()
     return {
       asked: 'a BVN',
-      isBilled: true,
+      kind: 'bvn',
       run: async (call) => toResult(await findBvn({ bvn, phone: PHONE, details: samples?.details }, call)),
     }
   }
   if (!fetchCatalogue) return undefined
   return {
     asked: 'its lists',
-    isBilled: false,
     run: async (call) => {
       const { internet, tv } = await fetchCatalogue(lists, call)
       return {

@@ -1,10 +1,29 @@
 import { steadyNow, toLagosDay } from '../contract/time.ts'
+import type { Kind } from '../crypto/mac.ts'
+import type { SourceSettings } from './settings.ts'
 import type { LateRefund, SpendTable } from './spend-table.ts'
 
-/** The price of one call and the daily cap of each source, in kobo. */
-export type Prices = Readonly<
-  Record<string, { readonly price: number; readonly dailyCap: number | undefined }>
->
+/** The price of one call and the daily cap of a source, in kobo. */
+type Price = {
+  readonly price: number
+  /** Where an operation has a price of its own. */
+  readonly prices?: Readonly<Partial<Record<Kind, number | undefined>>>
+  readonly dailyCap: number | undefined
+}
+export type Prices = Readonly<Record<string, Price>>
+
+/** The prices and the daily cap of each vendor. Bundle lists are free. */
+export const toPrices = ({ vendors }: Pick<SourceSettings, 'vendors'>): Prices =>
+  Object.fromEntries(
+    Object.entries(vendors).map(([name, { price = 0, prices, dailyCap }]) => [
+      name,
+      { price, prices, dailyCap },
+    ]),
+  )
+
+/** In kobo; zero for a source without a price. */
+export const priceOf = (price: Omit<Price, 'dailyCap'> | undefined, kind: Kind | undefined): number =>
+  (kind && price?.prices?.[kind]) ?? price?.price ?? 0
 
 /** The price of one call, which is written as spent in the commit before the call. */
 export type Money = {
@@ -23,7 +42,7 @@ export type Money = {
  * never exceed a cap.
  */
 export type SpendLeases = {
-  readonly take: (name: string) => Promise<Money | 'spend_cap'>
+  readonly take: (name: string, kind?: Kind) => Promise<Money | 'spend_cap'>
   /** It was not spent, or the commit has given it back. */
   readonly putBack: (money: Money) => void
   /** The commit found no lease, or it is not known what the commit did. */
@@ -70,21 +89,22 @@ export function createSpendLeases(
     if (lease?.leftKobo !== undefined && !lease.isUnsure) lease.leftKobo += money.kobo
   }
   return {
-    take: async (name) => {
+    take: async (name, kind) => {
       refunds.retry()
       const day = toLagosDay(now())
-      const kobo = prices[name]?.price ?? 0
+      const kobo = priceOf(prices[name], kind)
       const lease = await open(name, day)
       const money = { name, day, node, kobo, isCapped: lease.leftKobo !== undefined }
       if (lease.leftKobo === undefined) return money
       // Another caller may have taken what was granted: as long as something is granted, it is worth asking again.
       while (lease.leftKobo < kobo) {
-        await ask(lease)
-        if (lease.leftKobo < kobo && lease.portionKobo === 0) return 'spend_cap'
+        const missing = kobo - lease.leftKobo
+        const isOwn = await ask(lease, missing)
+        if (isOwn && lease.leftKobo < kobo && lease.portionKobo === 0) return 'spend_cap'
       }
       lease.leftKobo -= kobo
       lease.usedKobo += kobo
-      if (lease.leftKobo < lease.portionKobo * RENEW_BELOW) ask(lease).catch(() => {})
+      if (lease.leftKobo < lease.portionKobo * RENEW_BELOW) ask(lease, kobo).catch(() => {})
       return money
     },
     putBack,
@@ -128,20 +148,23 @@ function createLeases(table: SpendTable, prices: Prices, node: string, now: () =
     lease.isUnsure = false
     return orDoubt(lease, table.giveBack({ name: lease.name, day: lease.day, node }))
   }
-  const askOnce = async (lease: Lease) => {
+  const askOnce = async (lease: Lease, kobo: number) => {
     const { name, day } = lease
     if (lease.isUnsure) await giveBack(lease)
-    const { price: kobo = 0, dailyCap } = prices[name] ?? {}
+    const { dailyCap } = prices[name] ?? {}
     const capKobo = lease.leftKobo === undefined ? null : (dailyCap ?? null)
     const granted = await orDoubt(lease, table.lease({ name, day, node, kobo, capKobo }, now()))
     lease.portionKobo = granted
     if (lease.leftKobo !== undefined) lease.leftKobo += granted
   }
-  const ask = (lease: Lease): Promise<void> => {
-    lease.asking ??= askOnce(lease).finally(() => {
+  /** `kobo`: what is missing, or the price of a call. False if another caller had asked, whose price may be another one. */
+  const ask = async (lease: Lease, kobo: number): Promise<boolean> => {
+    const isOwn = lease.asking === undefined
+    lease.asking ??= askOnce(lease, kobo).finally(() => {
       lease.asking = undefined
     })
-    return lease.asking
+    await lease.asking
+    return isOwn
   }
   return {
     leases,
@@ -154,13 +177,14 @@ function createLeases(table: SpendTable, prices: Prices, node: string, now: () =
         if (known.leftKobo === undefined && known.asking) await known.asking
         return known
       }
-      const { price = 0, dailyCap } = prices[name] ?? {}
-      const leftKobo = dailyCap !== undefined && price > 0 ? 0 : undefined
+      const price = prices[name]
+      const isPaid = [undefined, 'nin', 'bvn'].some((kind) => priceOf(price, kind as Kind) > 0)
+      const leftKobo = price?.dailyCap !== undefined && isPaid ? 0 : undefined
       const state = { portionKobo: 0, isUnsure: false, usedKobo: 0, asking: undefined }
       const lease: Lease = { name, day, leftKobo, ...state }
       leases.set(name, lease)
       if (leftKobo === undefined)
-        await ask(lease).catch((error) => {
+        await ask(lease, price?.price ?? 0).catch((error) => {
           if (leases.get(name) === lease) leases.delete(name)
           throw error
         })

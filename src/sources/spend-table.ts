@@ -11,7 +11,7 @@ export type LeaseRequest = {
   readonly day: number
   /** The process, as in the table of nodes. */
   readonly node: string
-  /** The price of one call. A lease is a multiple of it. */
+  /** The price of one call, or what is missing to it. A lease is a multiple of it. */
   readonly kobo: number
   /** Null: no cap. Then only the row of the node is made. */
   readonly capKobo: number | null

@@ -32,23 +32,26 @@ function readVendor(vendor: Vendor, given: Environment, allowed: Allowed, proble
   // An invalid setting is missing from the values: checking them again would report it twice.
   const found = invalid.length > 0 ? [] : [check?.(values), findCapProblem(settings, values)]
   problems.push(...found.filter((problem) => problem !== undefined))
-  const { url, price, dailyCap, connections } = values as unknown as VendorInUse
-  return { vendor, url, price, dailyCap, connections, values } as VendorInUse
+  const { url, price, ninPrice, bvnPrice, dailyCap, connections } = values as Record<string, unknown>
+  const prices = { nin: ninPrice, bvn: bvnPrice }
+  return { vendor, url, price, prices, dailyCap, connections, values } as VendorInUse
 }
 
 /** Optional settings such as a price do not set a vendor up. */
 const isSetUp = (settings: Settings, given: Environment) =>
   Object.values(settings).some((entry) => entry.required && isGiven(entry, given))
 
-/** A cap without a price stops no call; a cap below the price stops every call. */
-function findCapProblem(
-  settings: Settings,
-  { price, dailyCap }: Record<string, unknown>,
-): string | undefined {
-  if (typeof price !== 'number' || typeof dailyCap !== 'number') return undefined
-  const [cap, cost] = [settings.dailyCap?.env, settings.price?.env]
-  if (price === 0) return `${cap} needs ${cost}: without a price, no spend is counted and no call is stopped`
-  return dailyCap < price ? `${cap} is below ${cost}: no call would be made` : undefined
+/** A cap without a price stops no call; a cap below a price stops every such call. */
+function findCapProblem(settings: Settings, values: Record<string, unknown>): string | undefined {
+  const { dailyCap } = values
+  if (typeof dailyCap !== 'number') return undefined
+  const given = ['price', 'ninPrice', 'bvnPrice'].filter((name) => typeof values[name] === 'number')
+  const paid = given.filter((name) => values[name] !== 0)
+  const cap = settings.dailyCap?.env
+  if (paid.length === 0)
+    return `${cap} needs ${settings.price?.env}: without a price, no spend is counted and no call is stopped`
+  const above = paid.find((name) => dailyCap < Number(values[name]))
+  return above && `${cap} is below ${settings[above]?.env}: no call would be made`
 }
 
 function findUnsafe(url: string, { sourcesPrivate, sourcesPlainHttp }: Allowed): string | undefined {

@@ -13,6 +13,14 @@ import {
 } from '../settings/setting.ts'
 import type { SETTING_TYPES, VendorFile } from './vendor-file/schema.ts'
 
+const operationPrice = (vendor: string, kind: 'NIN' | 'BVN') =>
+  setting(
+    `TABBAT_${vendor}_${kind}_PRICE`,
+    undefined,
+    naira,
+    `Price of one look-up of a ${kind} in naira, if it is not TABBAT_${vendor}_PRICE.`,
+  )
+
 /** The settings of every vendor: URL, price of a call, daily spend cap, connections. */
 export const vendorSettings = (vendor: string, url: string) => ({
   url: setting(
@@ -27,6 +35,8 @@ export const vendorSettings = (vendor: string, url: string) => ({
     naira,
     'Price of one look-up in naira, for the displayed spend and the daily cap.',
   ),
+  ninPrice: operationPrice(vendor, 'NIN'),
+  bvnPrice: operationPrice(vendor, 'BVN'),
   dailyCap: setting(
     `TABBAT_${vendor}_DAILY_CAP`,
     undefined,
@@ -42,9 +52,9 @@ export const vendorSettings = (vendor: string, url: string) => ({
 })
 
 /** The settings of a vendor that a file describes. */
-export function toFileSettings(name: string, { address, settings = {} }: VendorFile): Settings {
+export function toFileSettings(name: string, { address, settings = {}, operations }: VendorFile): Settings {
   const prefix = `TABBAT_${name.toUpperCase()}`
-  const { url, ...common } = vendorSettings(name.toUpperCase(), address ?? '')
+  const { url, price, ninPrice, bvnPrice, ...common } = vendorSettings(name.toUpperCase(), address ?? '')
   const own = Object.entries(settings).map(([key, entry]): [string, Setting<unknown>] => {
     const { type = 'credential', help, secret = false, default: fallback } = entry
     const env = `${prefix}_${key.toUpperCase()}`
@@ -54,6 +64,9 @@ export function toFileSettings(name: string, { address, settings = {} }: VendorF
   })
   return {
     url: address === undefined ? required(`${prefix}_URL`, baseUrl, 'Address of the API.') : url,
+    price,
+    // With one operation, there is one price.
+    ...(operations.nin && operations.bvn && { ninPrice, bvnPrice }),
     ...common,
     ...Object.fromEntries(own),
     not_found: notFoundSetting(name.toUpperCase()),

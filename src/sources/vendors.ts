@@ -57,7 +57,7 @@ const CODE_VENDORS: readonly Vendor[] = [
   },
 ]
 
-const toFileVendor = (loaded: LoadedFile): Vendor => {
+export const toFileVendor = (loaded: LoadedFile): Vendor => {
   const { name, file } = loaded
   return {
     name,
@@ -166,6 +166,8 @@ export type VendorInUse = {
   readonly url: string
   /** Absent where calls are free. */
   readonly price?: number
+  /** Where an operation has a price of its own. */
+  readonly prices: { readonly nin?: number | undefined; readonly bvn?: number | undefined }
   readonly dailyCap?: number | undefined
   readonly connections?: number
   readonly values: ValuesOf<Settings>

@@ -12,6 +12,7 @@ import { toMonth } from '../sources/guard/shared-state.ts'
 import type { SpendLeases } from '../sources/spend-leases.ts'
 import { endAfter } from '../telemetry/tracing.ts'
 import { limitError, type OpenGuess } from './guess-limit.ts'
+import type { IdType } from './id-type.ts'
 import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
 import { toIntent, type Verification } from './verification.ts'
 
@@ -144,7 +145,7 @@ export class Commits {
     for (;;) {
       // The deadline has passed meanwhile.
       if (this.#isEnding) throw new AppError('source_timeout')
-      const money = await deps.leases.take(name)
+      const money = await deps.leases.take(name, this.#verification.idType.kind)
       if (money === 'spend_cap') return money
       const key = { id: request.caller.keyId, month: toMonth(steadyNow()) }
       const spending: Spending = { ...money, calls: 1, key }
@@ -268,7 +269,9 @@ export class Commits {
   }
 }
 
-type Committed = Pick<Verification<unknown>, 'deps' | 'request' | 'budget' | 'auditFields' | 'startedAt'>
+type Committed = Pick<Verification<unknown>, 'deps' | 'request' | 'budget' | 'auditFields' | 'startedAt'> & {
+  readonly idType: Pick<IdType<unknown>, 'kind'>
+}
 
 type Ending = {
   readonly entry: AuditEntry

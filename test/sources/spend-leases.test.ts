@@ -67,6 +67,28 @@ describeEngines(ENGINES, (engine) => {
     expect(await readSpent()).toBe(100 * PRICE)
   })
 
+  it('operations with prices of their own share one cap, to the last call that it allows', async () => {
+    const prices = { two: { price: 0, prices: { nin: 3000, bvn: 7000 }, dailyCap: 20_000 } }
+    const leases = createSpendLeases(stores[0].spend, prices, 'node-0')
+    const take = async (kind: 'nin' | 'bvn') => {
+      const money = await leases.take('two', kind)
+      return money === 'spend_cap' ? money : money.kobo
+    }
+    expect([await take('nin'), await take('bvn'), await take('nin')]).toEqual([3000, 7000, 3000])
+    expect(await take('bvn')).toBe(7000)
+    expect([await take('bvn'), await take('nin')]).toEqual(['spend_cap', 'spend_cap'])
+  })
+
+  it('callers of both prices at the same time spend all that fits', async () => {
+    const prices = { two: { price: 0, prices: { nin: 3000, bvn: 7000 }, dailyCap: 100_000 } }
+    const leases = createSpendLeases(stores[0].spend, prices, 'node-0')
+    const kinds = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? 'nin' : 'bvn'))
+    const taken = await Promise.all(kinds.map((kind) => leases.take('two', kind as 'nin' | 'bvn')))
+    const spent = taken.reduce((sum, money) => sum + (money === 'spend_cap' ? 0 : money.kobo), 0)
+    expect(spent).toBeLessThanOrEqual(100_000)
+    expect(spent).toBeGreaterThan(100_000 - 3000)
+  })
+
   it('a node that makes few calls does not keep what another one needs', async () => {
     const [quiet, busy] = [openNode(0), openNode(1)]
     await quiet.spendAll(1)

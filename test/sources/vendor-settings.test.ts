@@ -14,6 +14,15 @@ describe('the settings of a vendor', () => {
     expect(loadConfig(DOJAH, '').vendors.dojah?.values).toMatchObject({ app_id: 'a', secret: 's' })
   })
 
+  it('an operation may have a price of its own, which counts for the cap', () => {
+    const two = { ...DOJAH, TABBAT_DOJAH_PRICE: '50', TABBAT_DOJAH_BVN_PRICE: '80.50' }
+    const { dojah } = loadConfig(two, '').vendors
+    expect(dojah).toMatchObject({ price: 5000, prices: { nin: undefined, bvn: 8050 } })
+    expect(problemsOf({ ...two, TABBAT_DOJAH_DAILY_CAP: '60' })).toEqual([
+      'TABBAT_DOJAH_DAILY_CAP is below TABBAT_DOJAH_BVN_PRICE: no call would be made',
+    ])
+  })
+
   const at = (url: string, more = {}) => problemsOf({ ...DOJAH, TABBAT_DOJAH_URL: url, ...more })
   const PLAIN = ['TABBAT_DOJAH_URL must begin with https://, or set TABBAT_SOURCES_PLAIN_HTTP=on']
 

@@ -25,6 +25,7 @@ function open(record: (parts: CommitParts) => Promise<Refusal | undefined>) {
   const guessLimit = { catchUp: () => undefined }
   const verification = {
     deps: { audit: { recordWith: record }, leases, guessLimit },
+    idType: { kind: 'nin' },
     request: { caller: { keyId: 'key' } },
     auditFields: {},
     startedAt: '',

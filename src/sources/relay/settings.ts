@@ -1,7 +1,7 @@
 import { baseUrl, credential, required, setting, urlPath, type ValuesOf } from '../../settings/setting.ts'
 import { notFoundSetting, traceparentSetting, vendorSettings } from '../vendor-settings.ts'
 
-const { price, dailyCap, connections } = vendorSettings('RELAY', '')
+const { price, ninPrice, bvnPrice, dailyCap, connections } = vendorSettings('RELAY', '')
 
 export const settings = {
   url: required(
@@ -10,6 +10,8 @@ export const settings = {
     'Address of another server of this same API, up to the part before /kyc, for example https://verify.example.com/api/v2.',
   ),
   price,
+  ninPrice,
+  bvnPrice,
   dailyCap,
   connections,
   key: setting(

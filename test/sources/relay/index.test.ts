@@ -139,6 +139,8 @@ describe('the credentials', () => {
   const values = {
     url: 'https://verify.example.com/api/v2',
     price: 0,
+    ninPrice: undefined,
+    bvnPrice: undefined,
     dailyCap: undefined,
     connections: 512,
     key: undefined,

@@ -1,0 +1,69 @@
+import { afterEach, expect, it } from 'vitest'
+import { loadConfig } from '../../src/context/config.ts'
+import { dojah } from '../../src/simulator/dojah.ts'
+import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { createReload, openSources } from '../../src/sources/open-sources.ts'
+import type { SourceSettings } from '../../src/sources/settings.ts'
+import type { VendorFile } from '../../src/sources/vendor-file/schema.ts'
+import { toFileVendor } from '../../src/sources/vendors.ts'
+
+const QUERY = { nin: '12345678901', phone: '8035678901' }
+const call = () => ({ signal: AbortSignal.timeout(20_000), reference: 'ver_test' })
+
+let vendor: StandIn | undefined
+afterEach(async () => {
+  await vendor?.close()
+  vendor = undefined
+})
+
+async function openWith(edit: (file: VendorFile) => VendorFile) {
+  vendor ??= await openStandIn(dojah)
+  const config = loadConfig({ ...vendor.settings, TABBAT_NIN_SOURCES: 'dojah', TABBAT_DOJAH_PRICE: '50' }, '')
+  const inUse = config.vendors.dojah
+  if (!inUse?.vendor.loaded) throw new Error('no file')
+  const changed = toFileVendor({ name: 'dojah', file: edit(inUse.vendor.loaded.file) })
+  return { ...config, vendors: { dojah: { ...inUse, vendor: changed } } } as SourceSettings
+}
+
+it('a call that is under way when a file is read again ends with the file that it began with', async () => {
+  const config = await openWith((file) => file)
+  const log = { event: () => {} }
+  const opened = await openSources(config, { registry: { name: 'registry' }, log })
+  const { reload } = createReload(config, opened, log)
+  const source = opened.get('dojah')
+  vendor?.fail('dripping')
+  const slow = source?.findNin?.(QUERY, call())
+  await expect.poll(() => vendor?.count()).toBe(1)
+  const withoutNin = ({ operations: { bvn }, answers, ...file }: VendorFile) =>
+    ({ ...file, operations: { bvn }, answers: { bvn: answers.bvn } }) as VendorFile
+  expect((await reload(await openWith(withoutNin))).problems).toEqual([
+    'dojah can no longer answer, but TABBAT_NIN_SOURCES names it',
+  ])
+  expect(await reload(await openWith((file) => ({ ...file, title: 'Other' })))).toMatchObject({
+    changed: ['dojah'],
+  })
+  expect(await reload(await openWith((file) => ({ ...file, title: 'Other' })))).toMatchObject({ changed: [] })
+  vendor?.fail(undefined)
+  expect(await source?.findNin?.(QUERY, call())).toMatchObject({ found: true })
+  await expect(slow).rejects.toMatchObject({ reason: 'timeout' })
+  await source?.close?.()
+})
+
+it('a price of the vendor that is not in the settings is logged once', async () => {
+  const withPrice = (file: VendorFile) => {
+    const { nin } = file.answers
+    return { ...file, answers: { ...file.answers, nin: { ...nin, price: '$.price' } } } as VendorFile
+  }
+  const config = await openWith(withPrice)
+  const events: unknown[] = []
+  const log = { event: (_level: string, name: string, fields?: object) => events.push({ name, ...fields }) }
+  const opened = await openSources(config, { registry: { name: 'registry' }, log: log as never })
+  const find = () => opened.get('dojah')?.findNin?.(QUERY, call())
+  for (const price of ['50.00', 50, '75.50', 75.5, 'free']) {
+    vendor?.alter((body) => ({ ...(body as object), price }))
+    await find()
+  }
+  const differs = { name: 'source_price_differs', source: 'dojah', operation: 'verify_nin' }
+  expect(events).toEqual([{ ...differs, kobo: 7550, expected_kobo: 5000 }])
+  await opened.get('dojah')?.close?.()
+})
