@@ -143,7 +143,7 @@ function runShow(name: string, { json }: { json?: true }): void {
   const { loaded, settings } = vendor
   if (json) {
     if (!loaded) throw new UserError(`${name} is code: there is no file. See docs/vendors.md.`)
-    say(JSON.stringify(loaded.file, undefined, 2))
+    say(loaded.text.trimEnd())
     return
   }
   const { origin, path, in_use_for: uses } = toRow(vendor, known)
@@ -152,11 +152,11 @@ function runShow(name: string, { json }: { json?: true }): void {
   if (loaded) {
     const { documentation } = loaded.file
     say(`Documents: ${documentation.url}, read on ${documentation.read}.`)
-    sayComment(loaded.file)
+    sayComment(JSON.parse(loaded.text))
   }
   say(`\n${strong('Settings')}`)
   say(toTable([['variable', 'value', 'meaning'], ...Object.values(settings).map(toSettingRow(known.given))]))
-  if (loaded) sayFile(loaded.file)
+  if (loaded) sayFile(loaded.file, JSON.parse(loaded.text))
 }
 
 const sayComment = ({ $comment: text }: { readonly $comment?: unknown }, indent = '') => {
@@ -175,12 +175,13 @@ function toShown(entry: Setting<unknown>, given: Environment): string {
   return secret ? 'set' : `${given[env]} (set)`
 }
 
-function sayFile(file: VendorFile): void {
+/** `commented`: the same with remarks. */
+function sayFile(file: VendorFile, commented: VendorFile): void {
   sayRequests(file)
   for (const [name, rules] of Object.entries(file.rules)) {
     const users = OPERATIONS.filter((each) => file.answers[each]?.rules === name)
     say(`\n${strong(`Rules for ${users.join(', ')}`)} (${name}): the first that holds decides`)
-    sayRules(rules)
+    sayRules(rules, commented.rules[name])
   }
   for (const [name, texts] of Object.entries(file.texts ?? {}))
     say(`\n${strong(`Texts ${name}`)}\n${texts.map((text) => `  ${text}`).join('\n')}`)
@@ -197,11 +198,11 @@ function sayRequests(file: VendorFile): void {
   }
 }
 
-function sayRules(rules: readonly VendorRule[]): void {
+function sayRules(rules: readonly VendorRule[], commented: readonly VendorRule[] = []): void {
   for (const [index, rule] of rules.entries()) {
     say(`${index + 1}. ${rule.name}: ${OUTCOME_TEXTS[rule.then]}`)
     say(`   if ${listParts(rule.if).map(describePart).join(', and ')}`)
-    sayComment(rule, '   ')
+    sayComment(commented[index] ?? {}, '   ')
   }
   say('Otherwise the HTTP status says what went wrong. It never means that there is no such person.')
 }

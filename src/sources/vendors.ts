@@ -76,6 +76,8 @@ export const toFileVendor = (loaded: LoadedFile): Vendor => {
 export type LoadedFile = {
   readonly name: string
   readonly file: VendorFile
+  /** As it is written, with remarks. */
+  readonly text: string
   /** The path of a file of the operator; undefined for those that come with the program. */
   readonly path?: string | undefined
 }
@@ -89,10 +91,10 @@ const loadShippedFiles = (): LoadedFile[] =>
     .list(FOLDER)
     .filter((path) => path.endsWith('.json') && path !== SCHEMA)
     .sort()
-    .map((path) => ({
-      name: basename(path, '.json'),
-      file: withoutComments(JSON.parse(readAssetText(`${FOLDER}/${path}`)) as VendorFile),
-    }))
+    .map((path) => {
+      const text = readAssetText(`${FOLDER}/${path}`)
+      return { name: basename(path, '.json'), text, file: withoutComments(JSON.parse(text) as VendorFile) }
+    })
 
 /** The paths of the vendor files in a folder of the operator. */
 export function listVendorFiles(folder: string, problems: string[]): string[] {
@@ -132,17 +134,19 @@ export function loadVendorFile(path: string): LoadedFile | { readonly problems: 
   if (CODE_VENDORS.some((vendor) => vendor.name === name))
     return problem(`${name} is part of the program and cannot be replaced by a file: rename it.`)
   let content: unknown
+  let text = ''
   try {
     // The file decides where credentials and numbers are sent.
     refuseUntrustedPath(path)
     if (statSync(path).size > MAX_FILE_BYTES) return problem('it is larger than 1 MiB.')
-    content = JSON.parse(readFileSync(path, 'utf8'))
+    text = readFileSync(path, 'utf8')
+    content = JSON.parse(text)
   } catch (error) {
     if (error instanceof UntrustedPath) return { problems: [error.message] }
     return problem(error instanceof SyntaxError ? `it is not JSON: ${error.message}.` : 'it cannot be read.')
   }
   const { file, problems } = checkVendorFile(content) as { file?: VendorFile; problems?: readonly string[] }
-  if (file) return { name, file, path }
+  if (file) return { name, file, text, path }
   return { problems: (problems ?? []).map((text) => `${path}: ${text}`) }
 }
 

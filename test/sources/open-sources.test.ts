@@ -21,7 +21,7 @@ async function openWith(edit: (file: VendorFile) => VendorFile) {
   const config = loadConfig({ ...vendor.settings, TABBAT_NIN_SOURCES: 'dojah', TABBAT_DOJAH_PRICE: '50' }, '')
   const inUse = config.vendors.dojah
   if (!inUse?.vendor.loaded) throw new Error('no file')
-  const changed = toFileVendor({ name: 'dojah', file: edit(inUse.vendor.loaded.file) })
+  const changed = toFileVendor({ ...inUse.vendor.loaded, file: edit(inUse.vendor.loaded.file) })
   return { ...config, vendors: { dojah: { ...inUse, vendor: changed } } } as SourceSettings
 }
 
