@@ -40,6 +40,8 @@ export type VendorScript = {
   readonly phoneFields?: readonly string[]
   /** An error with this text in the vendor's envelope. */
   readonly refuse?: (status: number, message: string) => VendorReply
+  /** Further replies to look-ups, which the control chooses by name as it does faults. */
+  readonly replies?: Readonly<Record<string, VendorReply>>
   /** Tokens are issued even while look-ups are refused. */
   readonly tokenPath?: string
 }
@@ -106,8 +108,10 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
   })
   const control = (body: string, response: ServerResponse) => {
     const wanted = (parse(body) as { fault?: unknown } | undefined)?.fault
-    if (wanted !== null && !isFault(wanted)) return response.writeHead(400).end('{"error":"unknown fault"}')
-    fault = wanted ?? undefined
+    fixed = script.replies?.[String(wanted)]
+    if (!fixed && wanted !== null && !isFault(wanted))
+      return response.writeHead(400).end('{"error":"unknown fault"}')
+    fault = isFault(wanted) ? wanted : undefined
     return response.writeHead(200).end(JSON.stringify({ fault: wanted }))
   }
   server.listen(port, '127.0.0.1')
@@ -134,12 +138,14 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
     },
     count: () => count,
     connections: () => countConnections(server),
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
+    close: () => close(server),
   }
+}
+
+async function close(server: Server): Promise<void> {
+  server.closeAllConnections()
+  server.close()
+  await once(server, 'close')
 }
 
 const countConnections = (server: Server) =>

@@ -18,4 +18,5 @@ export const LIST_VENDORS: readonly VendorScript[] = [createVtpass(), createBaxi
 export const STAND_INS: readonly VendorScript[] = [...IDENTITY_VENDORS, ...LIST_VENDORS]
 
 export { FAULTS, isFault } from './faults.ts'
+export { createFileVendor } from './file-vendor.ts'
 export { openStandIn } from './stand-in.ts'

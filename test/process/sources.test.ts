@@ -137,7 +137,7 @@ describe('the settings of sources', () => {
       TABBAT_LOG_LEVEL: 'silent',
     })
     await server.stop()
-    expect(server.banner).toContain('TABBAT_QOREID_NAMES_OPTIONAL')
+    expect(server.banner).toContain('qoreid is passed over for a NIN without first_name and last_name')
   })
 })
 

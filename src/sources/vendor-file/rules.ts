@@ -37,7 +37,7 @@ type RuleParts = {
   readonly toErrorText: ToErrorText
 }
 
-export type ToErrorText = (body: unknown) => string
+type ToErrorText = (body: unknown) => string
 
 /** The text of an error, from its place in the answers of this vendor, or from the usual ones: a proxy has its own. */
 export function compileErrorText({ error_text }: VendorFile): ToErrorText {
