@@ -1,6 +1,7 @@
 import { createBaxi } from './baxi.ts'
 import { blusalt } from './blusalt.ts'
 import { dojah } from './dojah.ts'
+import { korapay } from './korapay.ts'
 import { prembly } from './prembly.ts'
 import { qoreid } from './qoreid.ts'
 import { relay } from './relay.ts'
@@ -9,7 +10,15 @@ import { createVtpass } from './vtpass.ts'
 import { youverify } from './youverify.ts'
 
 /** The vendors of identity checks. */
-export const IDENTITY_VENDORS: readonly VendorScript[] = [dojah, blusalt, prembly, youverify, qoreid, relay]
+export const IDENTITY_VENDORS: readonly VendorScript[] = [
+  dojah,
+  blusalt,
+  prembly,
+  youverify,
+  qoreid,
+  relay,
+  korapay,
+]
 
 /** The vendors of bundle and TV lists. */
 export const LIST_VENDORS: readonly VendorScript[] = [createVtpass(), createBaxi()]

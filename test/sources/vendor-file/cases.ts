@@ -128,4 +128,10 @@ export const CASES: Readonly<Record<string, readonly Case[]>> = {
     ),
     nin(200, { success: true, statusCode: 200, data: { status: 'not_found' } }, 'not_found'),
   ],
+  korapay: [
+    nin(404, { status: false, message: 'NIN not found' }, 'not_found'),
+    nin(200, { status: false, message: 'Insufficient balance' }, 'refused/funds'),
+    nin(200, { status: false, message: 'Try again later' }, 'unreachable/vendor_down'),
+    nin(200, { status: true, data: { id: '12345678901' } }, 'found'),
+  ],
 }
