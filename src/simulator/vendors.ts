@@ -2,6 +2,7 @@ import { createBaxi } from './baxi.ts'
 import { blusalt } from './blusalt.ts'
 import { dojah } from './dojah.ts'
 import { korapay } from './korapay.ts'
+import { mono } from './mono.ts'
 import { prembly } from './prembly.ts'
 import { qoreid } from './qoreid.ts'
 import { relay } from './relay.ts'
@@ -18,6 +19,7 @@ export const IDENTITY_VENDORS: readonly VendorScript[] = [
   qoreid,
   relay,
   korapay,
+  mono,
 ]
 
 /** The vendors of bundle and TV lists. */

@@ -134,4 +134,9 @@ export const CASES: Readonly<Record<string, readonly Case[]>> = {
     nin(200, { status: false, message: 'Try again later' }, 'unreachable/vendor_down'),
     nin(200, { status: true, data: { id: '12345678901' } }, 'found'),
   ],
+  mono: [
+    nin(404, { message: 'NIN not found' }, 'not_found'),
+    nin(200, { status: 'failed', message: 'Service unavailable' }, 'unreachable/vendor_down'),
+    nin(200, { status: 'successful', data: { nin: '12345678901' } }, 'found'),
+  ],
 }
