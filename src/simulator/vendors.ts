@@ -2,6 +2,7 @@ import { createBaxi } from './baxi.ts'
 import { blusalt } from './blusalt.ts'
 import { dojah } from './dojah.ts'
 import { korapay } from './korapay.ts'
+import { monnify } from './monnify.ts'
 import { mono } from './mono.ts'
 import { prembly } from './prembly.ts'
 import { qoreid } from './qoreid.ts'
@@ -20,6 +21,7 @@ export const IDENTITY_VENDORS: readonly VendorScript[] = [
   relay,
   korapay,
   mono,
+  monnify,
 ]
 
 /** The vendors of bundle and TV lists. */

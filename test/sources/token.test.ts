@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
 import { CANARY, type Fault } from '../../src/simulator/faults.ts'
+import { monnify } from '../../src/simulator/monnify.ts'
 import { qoreid } from '../../src/simulator/qoreid.ts'
 import { relay } from '../../src/simulator/relay.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
@@ -26,7 +27,7 @@ const FAULTS = {
 const QUERY = { nin: '12345678901', phone: '8035678901' }
 const newCall = () => ({ signal: AbortSignal.timeout(5000), reference: 'ver_test' })
 
-describe.each([qoreid, relay].map((script) => [script.name as 'qoreid' | 'relay', script] as const))(
+describe.each([qoreid, relay, monnify].map((script) => [script.name, script] as const))(
   '%s',
   (name, script) => {
     let vendor: StandIn

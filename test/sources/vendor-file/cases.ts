@@ -139,4 +139,29 @@ export const CASES: Readonly<Record<string, readonly Case[]>> = {
     nin(200, { status: 'failed', message: 'Service unavailable' }, 'unreachable/vendor_down'),
     nin(200, { status: 'successful', data: { nin: '12345678901' } }, 'found'),
   ],
+  monnify: (['nin', 'bvn'] as const).flatMap((operation) => {
+    const asked = { operation, hasNames: true } as const
+    const error = (responseMessage: string) => ({
+      requestSuccessful: false,
+      responseCode: '99',
+      responseMessage,
+    })
+    const match = (mobileNo: string, matchStatus: string, dateOfBirth: string) => ({
+      requestSuccessful: true,
+      responseCode: '0',
+      responseBody: { nin: '12345678901', bvn: '12345678901', name: { matchStatus }, dateOfBirth, mobileNo },
+    })
+    const [yes, no] = ['FULL_MATCH', 'NO_MATCH']
+    const comparisons: readonly Case[] = [
+      nin(200, match(no, yes, yes), 'not_found', asked),
+      nin(200, match(yes, 'PARTIAL_MATCH', yes), 'names_differ', asked),
+      nin(200, match(yes, yes, no), 'names_differ', asked),
+    ]
+    return [
+      nin(400, error('Unknown'), 'not_found', { ...asked, settings: { not_found: ['unknown'] } }),
+      nin(200, error('Try again later'), 'unreachable/vendor_down', asked),
+      nin(200, match(yes, yes, yes), 'found', asked),
+      ...(operation === 'bvn' ? comparisons : []),
+    ]
+  }),
 }
