@@ -7,6 +7,7 @@ import { mono } from './mono.ts'
 import { prembly } from './prembly.ts'
 import { qoreid } from './qoreid.ts'
 import { relay } from './relay.ts'
+import { smileid } from './smileid.ts'
 import type { VendorScript } from './stand-in.ts'
 import { createVtpass } from './vtpass.ts'
 import { youverify } from './youverify.ts'
@@ -22,6 +23,7 @@ export const IDENTITY_VENDORS: readonly VendorScript[] = [
   korapay,
   mono,
   monnify,
+  smileid,
 ]
 
 /** The vendors of bundle and TV lists. */

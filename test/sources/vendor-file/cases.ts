@@ -164,4 +164,27 @@ export const CASES: Readonly<Record<string, readonly Case[]>> = {
       ...(operation === 'bvn' ? comparisons : []),
     ]
   }),
+  smileid: [
+    nin(404, { error: 'Unknown' }, 'not_found', { settings: { not_found: ['unknown'] } }),
+    ...(
+      [
+        ['1012', { Actions: { Verify_ID_Number: 'Verified' } }, 'found'],
+        ['1012', { Actions: { Verify_ID_Number: 'Not Verified' } }, 'bad_response/contradictory'],
+        ['1013', { Actions: { Verify_ID_Number: 'Not Verified' } }, 'not_found'],
+        [
+          '1013',
+          { Actions: { Verify_ID_Number: 'Not Verified' }, FullName: 'ADA OBI' },
+          'bad_response/contradictory',
+        ],
+        [
+          '1013',
+          { Actions: { Verify_ID_Number: 'Not Verified' }, ResultText: 'Try again later' },
+          'unreachable/vendor_down',
+        ],
+        ['1014', {}, 'bad_response/rejected'],
+        ['1015', {}, 'unreachable/vendor_down'],
+        ['1016', {}, 'refused/credentials'],
+      ] as const
+    ).map(([ResultCode, more, expected]) => nin(200, { ResultCode, ...more }, expected)),
+  ],
 }
