@@ -7,6 +7,7 @@ import { mono } from './mono.ts'
 import { prembly } from './prembly.ts'
 import { qoreid } from './qoreid.ts'
 import { relay } from './relay.ts'
+import { seamfix } from './seamfix.ts'
 import { smileid } from './smileid.ts'
 import type { VendorScript } from './stand-in.ts'
 import { createVtpass } from './vtpass.ts'
@@ -24,6 +25,7 @@ export const IDENTITY_VENDORS: readonly VendorScript[] = [
   mono,
   monnify,
   smileid,
+  seamfix,
 ]
 
 /** The vendors of bundle and TV lists. */

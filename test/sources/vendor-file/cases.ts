@@ -187,4 +187,19 @@ export const CASES: Readonly<Record<string, readonly Case[]>> = {
       ] as const
     ).map(([ResultCode, more, expected]) => nin(200, { ResultCode, ...more }, expected)),
   ],
+  seamfix: [
+    nin(404, { description: 'Unknown' }, 'not_found', { settings: { not_found: ['unknown'] } }),
+    ...(
+      [
+        ['PENDING', '99', {}, 'unreachable/vendor_down'],
+        ['PENDING', '99', { description: 'Insufficient wallet balance' }, 'refused/funds'],
+        ['PENDING', '99', { response: { surname: 'OBI' } }, 'bad_response/contradictory'],
+        ['VERIFIED', '00', { response: { surname: 'OBI' } }, 'found'],
+        ['NOT VERIFIED', '00', { response: null }, 'not_found'],
+        ['NOT VERIFIED', '00', { description: 'Try again later' }, 'unreachable/vendor_down'],
+      ] as const
+    ).map(([verificationStatus, responseCode, more, expected]) =>
+      nin(200, { verificationStatus, responseCode, ...more }, expected),
+    ),
+  ],
 }
