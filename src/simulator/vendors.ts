@@ -9,6 +9,7 @@ import { qoreid } from './qoreid.ts'
 import { relay } from './relay.ts'
 import { seamfix } from './seamfix.ts'
 import { smileid } from './smileid.ts'
+import { sourceid } from './sourceid.ts'
 import type { VendorScript } from './stand-in.ts'
 import { createVtpass } from './vtpass.ts'
 import { youverify } from './youverify.ts'
@@ -26,6 +27,7 @@ export const IDENTITY_VENDORS: readonly VendorScript[] = [
   monnify,
   smileid,
   seamfix,
+  sourceid,
 ]
 
 /** The vendors of bundle and TV lists. */

@@ -202,4 +202,9 @@ export const CASES: Readonly<Record<string, readonly Case[]>> = {
       nin(200, { verificationStatus, responseCode, ...more }, expected),
     ),
   ],
+  sourceid: [
+    nin(404, { status: false, message: 'Record not found' }, 'not_found', { operation: 'bvn' }),
+    nin(200, { status: false, statusCode: '402' }, 'refused/funds', { operation: 'bvn' }),
+    nin(200, { status: true, responseCode: '00', data: {} }, 'found', { operation: 'bvn' }),
+  ],
 }
