@@ -116,6 +116,7 @@ export const AUDIT_PHASES = [
   'source_disabled',
   'source_enabled',
   'source_order_changed',
+  'vendor_certified',
   'webhook_created',
   'webhook_rolled',
   'webhook_disabled',

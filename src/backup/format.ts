@@ -87,6 +87,7 @@ export const DATA_TABLES = [
   'batch_paces',
   'source_switches',
   'source_orders',
+  'vendor_proofs',
   'source_spend',
   'key_spend',
   'spend_shares',

@@ -30,6 +30,7 @@ import { lookupTable } from '../registry/lookup-table.ts'
 import { registryTable } from '../registry/registry-table.ts'
 import { rotationTable } from '../registry/rotation-table.ts'
 import { requestTable } from '../requests/request-table.ts'
+import { proofTable } from '../sources/proof-table.ts'
 import { sourceOrderTable } from '../sources/source-order.ts'
 import { sourceTable } from '../sources/source-table.ts'
 import { spendTable } from '../sources/spend-table.ts'
@@ -57,6 +58,7 @@ const TABLES = {
   spend: spendTable,
   sourceCalls: sourceCallTable,
   sourceOrders: sourceOrderTable,
+  proofs: proofTable,
   reuse: reuseTable,
   catalogue: catalogueTable,
   reviews: reviewTable,
