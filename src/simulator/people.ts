@@ -6,9 +6,10 @@ import { toNinRecord } from '../sources/sandbox/nin-record.ts'
 
 /**
  * The records of the simulated vendors. Every number has a synthetic person, whose phone is 0803 and the last seven digits of
- * the number. Numbers that begin with 99 have no record. Of a virtual NIN, its digits count.
+ * the number. Numbers that begin with 99 or with four zeros have no record, nor have those that are too short. Of a virtual NIN, its
+ * digits count.
  */
-export const isUnknown = (number: string) => toDigits(number).startsWith('99')
+export const isUnknown = (number: string) => /^(99|0000|\d{0,10}$)/.test(toDigits(number))
 
 /** The ten-digit core of the phone. */
 export const toPhoneCoreOf = (number: string) => `803${toDigits(number).slice(-7)}`

@@ -20,12 +20,14 @@ type OpenOptions = {
   readonly attemptMs?: number
   /** Called with the price of a call where the vendor says it, in kobo. */
   readonly onPrice?: ((kind: Kind, kobo: number) => void) | undefined
+  /** Called with every reply, also that to a request for a token. */
+  readonly onReply?: (reply: HttpReply) => void
 }
 
 /** Opens a vendor with its own connections. */
 export async function openVendor(
   name: string,
-  { vendors, allowPrivate, attemptMs, onPrice }: OpenOptions,
+  { vendors, allowPrivate, attemptMs, onPrice, onReply }: OpenOptions,
 ): Promise<Source> {
   const inUse = vendors[name]
   if (!inUse) throw new Error(`${name} is not configured`)
@@ -39,6 +41,7 @@ export async function openVendor(
   const sendObserved: Send = async (request, call) => {
     const reply = await send(request, call)
     call.onReply?.(reply)
+    onReply?.(reply)
     return reply
   }
   return { ...withRules(create(values, { send: sendObserved }), limitMs, onPrice), close }

@@ -17,7 +17,7 @@ import { SOURCE_PROBLEMS } from './source-problem.ts'
 import type { PublishedState, SourceTable, Spent } from './source-table.ts'
 import { type Money, type Prices, priceOf, type SpendLeases, toPrices } from './spend-leases.ts'
 
-type SourceDeps = {
+export type SourceDeps = {
   readonly config: SourceSettings
   readonly store: { readonly sources: SourceTable }
 } & CheckDeps
@@ -72,8 +72,7 @@ export async function checkVendor(
   lists: CatalogueFiles,
 ): Promise<CheckResult> {
   requireVendor(config, name)
-  if ((await store.sources.listDisabled()).includes(name))
-    throw new UserError(`${name} is disabled. Enable it first: tabbat sources enable ${name}`)
+  await requireEnabled(store, name)
   const source = await openVendor(name, {
     vendors: config.vendors,
     allowPrivate: config.sourcesPrivate === 'on',
@@ -83,6 +82,11 @@ export async function checkVendor(
   } finally {
     await source.close?.()
   }
+}
+
+export async function requireEnabled(store: SourceDeps['store'], name: string): Promise<void> {
+  if ((await store.sources.listDisabled()).includes(name))
+    throw new UserError(`${name} is disabled. Enable it first: tabbat sources enable ${name}`)
 }
 
 type SwitchDeps = {
@@ -181,7 +185,8 @@ export type CheckDeps = {
   readonly author: string
 }
 
-const PHONE = '8000000000'
+/** Belongs to no network. */
+export const PHONE = '8000000000'
 const TIMEOUT_MS = 15_000
 
 /**
@@ -206,21 +211,38 @@ export async function checkSource(
       ms: 0,
       explanation: 'This source has no operation to check.',
     }
-  const entries = withAuthor([{ phase: 'source_checked', detail: source.name }], deps.author)
-  // Lists are free.
-  const money = probe.kind ? await pay(deps, source.name, probe.kind, entries) : undefined
+  return runProbe(source.name, probe, deps)
+}
+
+type OwnCall = { readonly source: string; readonly detail?: string; readonly kind: Kind | undefined }
+
+/**
+ * A call of an operator, not of a caller: it is in the audit log before it is made, and counts as spend. What the vendor does not bill
+ * is given back.
+ */
+export async function makeOwnCall<T>(
+  deps: CheckDeps,
+  { source, detail = source, kind }: OwnCall,
+  run: (call: Call) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const entries = withAuthor([{ phase: 'source_checked', detail }], deps.author)
+  const money = kind ? await pay(deps, source, kind, entries) : undefined
   if (!money) await deps.audit.recordWith({}, entries)
-  const refund = async () => {
-    if (money) await deps.leases.refundLate({ ...money, id: randomUUID() })
+  try {
+    return await withDeadline(TIMEOUT_MS, (limit) => run({ signal: limit, reference: 'check' }), signal)
+  } catch (error) {
+    if (money && error instanceof SourceError && !isPaid(error))
+      await deps.leases.refundLate({ ...money, id: randomUUID() })
+    throw error
   }
-  return runProbe(source.name, probe, refund)
 }
 
 /** The price and the audit row, in one commit. */
 async function pay(
   { audit, leases }: CheckDeps,
   name: string,
-  kind: Kind | undefined,
+  kind: Kind,
   entries: readonly AuditEntry[],
 ): Promise<Money> {
   for (;;) {
@@ -237,12 +259,12 @@ async function pay(
   }
 }
 
-async function runProbe(
-  source: string,
-  { asked, run }: Probe,
-  refund: () => Promise<void>,
-): Promise<CheckResult> {
-  const startedAt = performance.now()
+async function runProbe(source: string, { asked, kind, run }: Probe, deps: CheckDeps): Promise<CheckResult> {
+  let startedAt = performance.now()
+  const runTimed = (call: Call) => {
+    startedAt = performance.now()
+    return run(call)
+  }
   const finish = (rest: Pick<CheckResult, 'ok' | 'result' | 'explanation'>): CheckResult => ({
     source,
     asked,
@@ -250,15 +272,15 @@ async function runProbe(
     ...rest,
   })
   try {
-    const answer = await withDeadline(TIMEOUT_MS, (signal) => run({ signal, reference: 'check' }))
-    return finish({ ok: true, ...answer })
+    return finish({ ok: true, ...(await makeOwnCall(deps, { source, kind }, runTimed)) })
   } catch (error) {
     if (!(error instanceof SourceError)) throw error
-    if (!isPaid(error)) await refund()
-    const explanation = error.problem ? SOURCE_PROBLEMS[error.problem] : 'The vendor could not answer.'
-    return finish({ ok: false, result: error.reason, explanation })
+    return finish({ ok: false, result: error.reason, explanation: explainError(error) })
   }
 }
+
+export const explainError = ({ problem }: SourceError): string =>
+  problem ? SOURCE_PROBLEMS[problem] : 'The vendor could not answer.'
 
 type Probe = {
   readonly asked: string

@@ -6,6 +6,7 @@ import type { Kind } from '../crypto/mac.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
 import type { RecordQuestion, RecordRows } from './lookup.ts'
 import { mayBeOfOnePerson, type SourceProblem } from './source-problem.ts'
+import type { VendorRule } from './vendor-file/schema.ts'
 
 /**
  * The answer of a source. "No such record" is an answer, not a failure. `reference` is the vendor's own reference, for the
@@ -55,6 +56,8 @@ export type Call = {
   readonly onRetryAfter?: (ms: number) => void
   /** Called with every reply of the vendor. */
   readonly onReply?: (reply: HttpReply) => void
+  /** Called with the rule of a vendor file that decides about the reply of a look-up; undefined if its HTTP status does. */
+  readonly onRule?: (rule: VendorRule | undefined) => void
 }
 
 /** A source inside this process: it answers from rows that were read before, and at once unless keys must be reloaded. */

@@ -20,7 +20,7 @@ export function createFileSource(
   const sendWithToken = withTokenOf(name, file, settings, { send, now })
   const { nin, virtual_nin: virtualNin, bvn } = file.operations
   const find = (operation: OperationName) => {
-    const { toRequest, read } = compileOperation(name, file, settings, operation)
+    const { toRequest, read, toRule } = compileOperation(name, file, settings, operation)
     return async (
       number: string,
       { phone, details }: { readonly phone: string; readonly details?: PersonDetails | undefined },
@@ -28,6 +28,7 @@ export function createFileSource(
     ): Promise<Answer<NinRecord & BvnRecord>> => {
       const question = { number, phone, details, reference: call.reference, at: now() }
       const reply = await sendWithToken(toRequest(question), call)
+      call.onRule?.(toRule(reply, question))
       return read(reply, question).answer as Answer<NinRecord & BvnRecord>
     }
   }
@@ -109,7 +110,7 @@ export function compileOperation(
 }
 
 /** The details without which the vendor is passed over. */
-function listNeeds(file: VendorFile, kind: Kind, settings: SettingValues) {
+export function listNeeds(file: VendorFile, operation: OperationName, settings: SettingValues) {
   const isNeeded = ({
     unless = [],
   }: NonNullable<NonNullable<VendorFile['operations']['nin']>['needs']>[number]) =>
@@ -117,7 +118,7 @@ function listNeeds(file: VendorFile, kind: Kind, settings: SettingValues) {
       const value = String(settings[setting])
       return (is !== undefined && value === is) || (contains !== undefined && value.includes(contains))
     })
-  return (file.operations[kind]?.needs ?? []).filter(isNeeded).map(({ detail }) => detail)
+  return (file.operations[operation]?.needs ?? []).filter(isNeeded).map(({ detail }) => detail)
 }
 
 function withTokenOf(
