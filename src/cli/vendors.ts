@@ -29,12 +29,13 @@ import {
   readVendorsFolder,
   requireKnownVendor,
 } from './known-vendors.ts'
+import { addCertifyCommand, sayProofs } from './vendors-certify.ts'
 import { addTryCommand } from './vendors-try.ts'
 
 export function addVendorsCommand(program: Command): void {
   const vendors = program
     .command('vendors')
-    .description('the files that describe vendors: list them, read one, check your own')
+    .description('the files that describe vendors: list them, read one, check your own, prove one')
   addHelp(vendors, {
     details: 'A vendor of identity checks is a file. docs/vendors.md says how to write one.',
     examples: {
@@ -46,6 +47,7 @@ export function addVendorsCommand(program: Command): void {
   addShowCommand(vendors)
   addValidateCommand(vendors)
   addTryCommand(vendors)
+  addCertifyCommand(vendors)
 }
 
 function addListCommand(vendors: Command): void {
@@ -137,7 +139,7 @@ function toRow({ name, title, abilities, loaded }: Vendor, { usesOf }: KnownVend
 
 const listOperations = ({ operations }: VendorFile) => OPERATIONS.filter((name) => operations[name])
 
-function runShow(name: string, { json }: { json?: true }): void {
+async function runShow(name: string, { json }: { json?: true }): Promise<void> {
   const known = readKnownVendors()
   const vendor = requireKnownVendor(known, name)
   const { loaded, settings } = vendor
@@ -156,7 +158,9 @@ function runShow(name: string, { json }: { json?: true }): void {
   }
   say(`\n${strong('Settings')}`)
   say(toTable([['variable', 'value', 'meaning'], ...Object.values(settings).map(toSettingRow(known.given))]))
-  if (loaded) sayFile(loaded.file, JSON.parse(loaded.text))
+  if (!loaded) return
+  sayFile(loaded.file, JSON.parse(loaded.text))
+  await sayProofs(name, loaded.file)
 }
 
 const sayComment = ({ $comment: text }: { readonly $comment?: unknown }, indent = '') => {
