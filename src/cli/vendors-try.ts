@@ -6,11 +6,12 @@ import { readPersonNumber, toPhoneCore } from '../contract/person.ts'
 import { UserError } from '../errors.ts'
 import { dim, say, strong, toTable } from '../server/terminal.ts'
 import { readSettings } from '../settings/read-settings.ts'
+import { toAnswerShape } from '../sources/answer-shape.ts'
 import type { HttpReply } from '../sources/source.ts'
 import { SOURCE_PROBLEMS } from '../sources/source-problem.ts'
 import { OUTCOME_TEXTS } from '../sources/vendor-file/describe.ts'
 import { OPERATIONS, type OperationName, type VendorFile } from '../sources/vendor-file/schema.ts'
-import { type Trial, toShape, tryAnswer } from '../sources/vendor-file/try-answer.ts'
+import { type Trial, tryAnswer } from '../sources/vendor-file/try-answer.ts'
 import { toFileSettings } from '../sources/vendor-settings.ts'
 import { BVN, NIN } from '../verification/id-type.ts'
 import { isPhoneOf } from '../verification/match.ts'
@@ -149,7 +150,7 @@ function toResult(
     meaning: toMeaning(trial, problem),
     checks: trial?.checks ?? [],
     phone_matches: trial && record && !problem ? isPhoneMatch(operation, record, trial.asked.phone) : null,
-    record: shapes ? toShape(record) : record,
+    record: shapes ? toAnswerShape(record) : record,
     used: trial?.uses ?? [],
     unused: trial?.unused ?? [],
   }

@@ -10,7 +10,7 @@ export function toAnswerShape(
   {
     known = [],
     personal = [],
-  }: { readonly known?: readonly string[]; readonly personal?: readonly string[] },
+  }: { readonly known?: readonly string[]; readonly personal?: readonly string[] } = {},
 ): unknown {
   const words = new Set([...WORDS, ...known.flatMap(splitWords).filter((word) => /^[a-z]{2,20}$/.test(word))])
   const hidden = new Set(personal.map((text) => text.trim().toLowerCase()))

@@ -232,12 +232,3 @@ function listLeaves(value: unknown, path: string): string[] {
   if (entries.length === 0) return path === '' ? [] : [path]
   return entries.flatMap(([name, inner]) => listLeaves(inner, path === '' ? name : `${path}.${name}`))
 }
-
-/** A value without what it says: letters become A and digits 9. Lengths and the names of members stay. */
-export function toShape(value: unknown): unknown {
-  if (typeof value === 'string') return value.replace(/\p{L}/gu, 'A').replace(/\p{N}/gu, '9')
-  if (typeof value === 'number') return String(value).replace(/\d/g, '9')
-  if (Array.isArray(value)) return value.map(toShape)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, toShape(inner)]))
-}

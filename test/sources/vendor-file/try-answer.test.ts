@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { OperationName, VendorFile } from '../../../src/sources/vendor-file/schema.ts'
-import { toShape, tryAnswer } from '../../../src/sources/vendor-file/try-answer.ts'
+import { tryAnswer } from '../../../src/sources/vendor-file/try-answer.ts'
 import { useShippedFile } from '../shipped-file.ts'
 
 const { file } = useShippedFile('dojah')
@@ -99,12 +99,4 @@ describe('a saved answer', () => {
       expect(look(body).problem).toBeDefined()
     },
   )
-})
-
-it('the shape of a value has its length and no letter or digit of it', () => {
-  expect(toShape({ name: 'Ọlá Obi-2', tel: 803, list: [true, null, '0803 123'] })).toEqual({
-    name: 'AAA AAA-9',
-    tel: '999',
-    list: [true, null, '9999 999'],
-  })
 })
