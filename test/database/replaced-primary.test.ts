@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore, type Store } from '../../src/context/store.ts'
-import { createPostgresHosts } from '../../src/database/postgres-hosts.ts'
+import { createPostgresHosts } from '../../src/database/postgres-pool.ts'
 import { startTcpProxy, type TcpProxy } from '../cluster/tcp-proxy.ts'
 import { newFolder } from '../engines.ts'
 import { execute, hasOwnPostgres, type Postgres, type Standby, startOwnPostgres } from '../postgres.ts'
