@@ -91,6 +91,10 @@ const TEXT_MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
   [FORMAT, ['bad_response', 'rejected']],
 ]
 
+/** Whether the text is about something else than a person: the vendor, the account, the credentials or the path. */
+export const isAboutNoPerson = (text: string): boolean =>
+  TEXT_MEANINGS.some(([pattern]) => pattern !== FORMAT && pattern.test(text))
+
 function toRejection(status: number, text: string): Meaning {
   if (status === 404 && text === '') return ['bad_response', 'unknown_path']
   return TEXT_MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? ['bad_response', 'unlisted']

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Ajv as AjvType, ErrorObject, ValidateFunction } from 'ajv'
+import { isAboutNoPerson } from '../reply.ts'
 import { TEXT_LISTS } from './rules.ts'
 import {
   type AnswerMap,
@@ -139,7 +140,42 @@ function* listRequestProblems(file: VendorFile): Generator<string> {
   yield* listUnknownValues(file, authentication.hmac, 'authentication.hmac', [])
   if (authentication.hmac && ![...listTexts(file, '')].some(([, text]) => text.includes('{signature}')))
     yield 'authentication.hmac is never used: {signature} stands in no request.'
+  yield* listHeaderProblems(file)
   yield* listTokenProblems(file)
+}
+
+/** Headers that belong to the connection. */
+const OWN_HEADERS = [
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'te',
+  'trailer',
+  'accept-encoding',
+]
+
+/** A name may have letters that a header cannot have, and headers are written to logs. */
+const isDetail = (name: string) => /^(first|last|full)_name$|^date_of_birth/.test(name)
+
+function* listHeaderProblems({ authentication, operations }: VendorFile): Generator<string> {
+  const places: [string, Readonly<Record<string, string>> | undefined][] = [
+    ['authentication.headers', authentication?.headers],
+    ['authentication.token.request.headers', authentication?.token?.request.headers],
+    ...OPERATIONS.map((name): [string, Readonly<Record<string, string>> | undefined] => [
+      `operations.${name}.request.headers`,
+      operations[name]?.request.headers,
+    ]),
+  ]
+  for (const [place, headers = {}] of places)
+    for (const [name, text] of Object.entries(headers)) {
+      if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) yield `${place}.${name} is not the name of a header.`
+      if (OWN_HEADERS.includes(name.toLowerCase())) yield `${place}.${name} is set by the program.`
+      if (listPlaceholders(text).some(isDetail))
+        yield `${place}.${name} must not have a name or a date of a person: send it in the body.`
+    }
 }
 
 const isNumberSent = ({ settings }: VendorFile, request: VendorRequest) =>
@@ -155,6 +191,8 @@ function* listTokenProblems(file: VendorFile): Generator<string> {
     ['authentication.token.request', token?.request],
   ] as const) {
     yield* listUnknownValues(file, part, place, [])
+    if (part && 'path' in part && !/^(\/|\{)/.test(part.path))
+      yield `${place}.path must begin with / or with a setting.`
     for (const [where, text] of listTexts(part, place))
       if (listPlaceholders(text).some(isAboutPerson)) yield `${where} must not contain a value of a person.`
   }
@@ -189,12 +227,26 @@ function* listProblemsOfRule(file: VendorFile, rule: VendorRule, place: string):
   if (Object.keys(condition).length === 0) yield `${place}.if must not be empty.`
   if (NEED_EVIDENCE.includes(rule.then) && !hasEvidence(condition))
     yield `${place}: ${rule.then} needs a text, or a value that is one of the vendor’s own. A wrong path, a proxy or a failure of the vendor has the same status, or lacks the same member.`
+  if (NEED_EVIDENCE.includes(rule.then)) yield* listAmbiguousTexts(file, condition, place)
   if ((rule.then === 'by_status') !== (rule.status_at !== undefined))
     yield `${place}: by_status and status_at go together.`
   for (const [index, { is, is_not }] of (condition.values ?? []).entries())
     if ((is === undefined) === (is_not === undefined))
       yield `${place}.if.values[${index}] needs one of is and is_not.`
   yield* listTextProblems(file, condition, place)
+}
+
+/** Lists that never mean that there is no such person. */
+const NOT_ABOUT_PERSON = ['temporary', 'format', 'funds']
+
+/** "Not found" is what a web server says of a path. */
+function* listAmbiguousTexts(file: VendorFile, { text }: Condition, place: string): Generator<string> {
+  for (const name of text?.says ?? []) {
+    if (NOT_ABOUT_PERSON.includes(name)) yield `${place}: a text of the list ${name} is not about a person.`
+    for (const phrase of file.texts?.[name] ?? [])
+      if (isAboutNoPerson(phrase))
+        yield `texts.${name} has ${JSON.stringify(phrase)}, which may be about a path, an account or a failure: it cannot mean that there is no such person.`
+  }
 }
 
 function* listTextProblems(file: VendorFile, { text }: Condition, place: string): Generator<string> {

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest'
+import { checkVendorFile } from '../../../src/sources/vendor-file/check.ts'
+
+const FILE = {
+  title: 'Acme',
+  documentation: { url: 'https://docs.acme.example', read: '2026-11-05' },
+  address: 'https://api.acme.example',
+  settings: { key: { required: true, secret: true, help: 'Key of the account.' } },
+  authentication: { headers: { 'x-key': '{key}' } },
+  operations: { nin: { request: { method: 'POST', path: '/nin', body: { id: '{number}' } } } },
+  answers: {
+    nin: {
+      rules: 'all',
+      record: ['person'],
+      number: { at: ['nin'] },
+      phones: ['phone'],
+      fields: { document_no: 'doc' },
+    },
+  },
+  rules: {
+    all: [
+      toRule('nobody', { values: [{ at: 'code', is: ['44'] }] }, 'not_found'),
+      toRule('person', { status: [200], present: ['person'] }, 'found'),
+    ],
+  },
+}
+
+function toRule(name: string, condition: object, then: string) {
+  return { name, if: condition, then }
+}
+
+/** The problems of the file after a change at a place such as rules.all.0.then. */
+function problemsWith(place: string, value: unknown): readonly string[] {
+  const file = structuredClone(FILE) as Record<string, unknown>
+  const names = place.split('.')
+  const last = names.pop() as string
+  const part = names.reduce((inner, name) => inner[name] as Record<string, unknown>, file)
+  if (value === undefined) delete part[last]
+  else part[last] = value
+  return (checkVendorFile(file) as { problems?: readonly string[] }).problems ?? []
+}
+
+const rule = (condition: object, then = 'not_found') => [
+  { name: 'rule', if: condition, then },
+  FILE.rules.all[1],
+]
+
+describe('a vendor file', () => {
+  it('is accepted if its parts fit together', () => {
+    expect(checkVendorFile(FILE)).toEqual({ file: FILE })
+  })
+
+  it('may have a remark in every object', () => {
+    const withRemark = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(withRemark)
+      if (typeof value !== 'object' || value === null) return value
+      const entries = Object.entries(value).map(([name, inner]) => [name, withRemark(inner)])
+      return { $comment: 'A remark.', ...Object.fromEntries(entries) }
+    }
+    expect(checkVendorFile(withRemark(FILE))).toEqual({ file: FILE })
+  })
+
+  it.each([
+    ['title', undefined, 'the file needs the member title.'],
+    ['tittle', 'x', 'the file has an unknown member, tittle. Known here: title,'],
+    ['rules.all.0.then', 'gone', 'rules.all[0].then must be one of found, not_found,'],
+    ['rules.all.0.if.status', ['404'], 'rules.all[0].if.status[0] must be integer.'],
+    ['answers.nin.fields.document_no', 5, 'answers.nin.fields.document_no must be a path, a list of paths'],
+    ['answers.nin.fields.shoe_size', 'x', 'answers.nin.fields has an unknown member, shoe_size.'],
+    ['answers.nin.rules', '__proto__', 'answers.nin.rules names __proto__, which is not in rules.'],
+    ['answers.nin.phones', ['constructor'], 'answers.nin.phones[0] names constructor, which is no member'],
+    ['answers.nin.number', undefined, 'answers.nin needs the member number'],
+    ['operations.nin.request.body', { id: '{numbr}' }, 'has the value {numbr}, which is neither a setting'],
+    ['operations.nin.request.body', { id: 'x' }, 'operations.nin.request never sends {number}.'],
+    [
+      'operations.nin.request.path',
+      'https://elsewhere.example',
+      'operations.nin.request.path must begin with /',
+    ],
+    ['operations.nin.request.headers', { host: 'x' }, 'request.headers.host is set by the program.'],
+    [
+      'operations.nin.request.headers',
+      { 'x-name': '{first_name}' },
+      'must not have a name or a date of a person',
+    ],
+    ['operations.nin.request.headers', { 'a b': 'x' }, 'request.headers.a b is not the name of a header.'],
+    [
+      'authentication.basic',
+      { user: '{number}', password: '{key}' },
+      'must not contain a value of a person.',
+    ],
+    [
+      'authentication.token',
+      { request: { method: 'POST', path: 'token' }, token_at: 't' },
+      'path must begin with /',
+    ],
+    ['settings.url', { help: 'The address of it.' }, 'settings.url: every vendor has a value of this name.'],
+    ['settings.spare', { help: 'Nothing uses this one.' }, 'settings.spare is never used.'],
+    ['texts', { spare: ['no such one'] }, 'texts.spare is never used.'],
+  ])('is refused with %s: %j', (place, value, problem) => {
+    expect(problemsWith(place, value).join('\n')).toContain(problem)
+  })
+
+  it.each([
+    [{ status: [404] }],
+    [{ status: [200], absent: ['person'] }],
+    [{ status: [404], present: ['error'] }],
+    [{ values: [{ at: 'statusCode', is: [404] }] }],
+    [{ values: [{ at: 'code', is_not: ['00'] }] }],
+  ])('must not conclude from %j that there is no such person', (condition) => {
+    expect(problemsWith('rules.all', rule(condition)).join('\n')).toContain(
+      'not_found needs a text, or a value',
+    )
+    expect(problemsWith('rules.all', rule(condition, 'failure'))).toEqual([])
+  })
+
+  it.each(['temporary', 'format'])('must not conclude it from a text of the list %s', (list) => {
+    expect(problemsWith('rules.all', rule({ text: { says: [list] } })).join('\n')).toContain(
+      'is not about a person',
+    )
+  })
+
+  it.each(['Not Found', 'App not found', 'Try again later', 'Invalid API key'])(
+    'must not conclude it from the text %j',
+    (text) => {
+      const file = { ...FILE, texts: { own: [text] }, rules: { all: rule({ text: { says: ['own'] } }) } }
+      expect((checkVendorFile(file) as { problems?: readonly string[] }).problems?.join()).toContain(
+        'it cannot mean',
+      )
+    },
+  )
+})
