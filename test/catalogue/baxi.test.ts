@@ -32,6 +32,14 @@ describe('sync baxi', () => {
     expect(catalogue.tvProducts.find(({ code }) => code === 'nova')?.price).toBe('2100')
   })
 
+  it('saves the list of StarTimes if the operator wants it from this vendor', async () => {
+    await setup.close()
+    setup = await openSyncSetup('baxi', createBaxi, { TABBAT_BAXI_STARTIMES: 'on' })
+    setup.vendorLists.files = raisePrices(setup.vendorLists.files)
+    await setup.sync()
+    expect(setup.test.context.catalogue.tvProducts.find(({ code }) => code === 'nova')?.price).toBe('2310')
+  })
+
   it('creates codes for vouchers of a new price, and keeps those of known prices', async () => {
     setup.vendorLists.files = mapItems(setup.vendorLists.files, (item) =>
       item.code === 'vt-7000' ? { ...item, price: '8000', description: 'New voucher' } : item,

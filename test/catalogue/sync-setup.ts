@@ -22,11 +22,12 @@ const ATTEMPT_MS = 1000
 export async function openSyncSetup(
   name: string,
   createScript: (vendorLists: ListVendor) => VendorScript,
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<SyncSetup> {
   const vendorLists = createListVendor()
   const vendor = await openStandIn(createScript(vendorLists))
   const test = await openTestApp()
-  const { vendors } = loadConfig(vendor.settings, '')
+  const { vendors } = loadConfig({ ...vendor.settings, ...settings }, '')
   const source = await openVendor(name, { vendors, allowPrivate: false, attemptMs: ATTEMPT_MS })
   const { store, audit } = test.context
   const deps = { table: store.catalogue, reviews: store.reviews, audit, switches: store.sources }

@@ -1,13 +1,13 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/bundles.ts'
 import { type Static, Type } from '../../contract/schema.ts'
-import { findInternet, toDuration, toPrice, withoutDuplicates } from '../price-list.ts'
+import { findInternet, findTv, toDuration, toPrice, withoutDuplicates, withProducts } from '../price-list.ts'
 import { anyValue, createReader, objectWith, optionalFields, statusError } from '../reply.ts'
 import { type Call, type CreateSource, SourceError } from '../source.ts'
 import type { settings } from './settings.ts'
 
-/** Baxi sells DStv and GOtv with their add-ons, Smile and Spectranet. */
+/** Baxi sells DStv and GOtv with their add-ons, StarTimes, Smile and Spectranet. */
 export const create: CreateSource<typeof settings> = (
-  { apiKey, bundlesPath },
+  { apiKey, bundlesPath, startimes },
   { send, now = () => new Date() },
 ) => {
   const readEnvelope = createReader(NAME, Envelope)
@@ -34,6 +34,14 @@ export const create: CreateSource<typeof settings> = (
     return toPackages(readPackages(data))
   }
 
+  /** Which fields it has is inferred from the other packages, and no account proved it: after a 404, the list stays as it is. */
+  const fetchStartimes = async (current: CatalogueFiles, call: Call): Promise<TvFile[]> => {
+    const data = await fetchData('/services/multichoice/list', { service_type: 'startimes' }, call)
+    const products = data === undefined ? [] : toPackages(readPackages(data))
+    const list = findTv(current, 'STARTIMES') ?? { as_of: '', type: 'STARTIMES', products: [], add_ons: [] }
+    return products.length === 0 ? [] : [withProducts(list, products, NOTE)]
+  }
+
   const fetchTv = async (type: 'DSTV' | 'GOTV', call: Call): Promise<TvFile> => {
     const service_type = type.toLowerCase()
     const products = await fetchPackages('/services/multichoice/list', { service_type }, call)
@@ -46,7 +54,11 @@ export const create: CreateSource<typeof settings> = (
   }
 
   const fetchCatalogue = async (current: CatalogueFiles, call: Call): Promise<CatalogueFiles> => {
-    const tv = [await fetchTv('DSTV', call), await fetchTv('GOTV', call)]
+    const tv = [
+      await fetchTv('DSTV', call),
+      await fetchTv('GOTV', call),
+      ...(startimes === 'on' ? await fetchStartimes(current, call) : []),
+    ]
     // The documentation does not confirm this path. After a 404, the list stays as it is.
     const smile = await fetchData(bundlesPath, { service_type: 'smile' }, call)
     const pins = await fetchData('/services/epin/bundles', { service_type: 'spectranet' }, call)

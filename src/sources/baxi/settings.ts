@@ -1,4 +1,4 @@
-import { credential, required, setting, urlPath } from '../../settings/setting.ts'
+import { credential, oneOf, required, setting, urlPath } from '../../settings/setting.ts'
 import { vendorSettings } from '../vendor-settings.ts'
 
 const { url } = vendorSettings('BAXI', 'https://payments.baxipay.com.ng/api/baxipay')
@@ -12,5 +12,11 @@ export const settings = {
     '/services/databundle/bundles',
     urlPath,
     'Path of the data bundles.',
+  ),
+  startimes: setting(
+    'TABBAT_BAXI_STARTIMES',
+    'off',
+    oneOf('on', 'off'),
+    'on: fetches the list of StarTimes too. VTpass has it under other codes: fetch it from one of them.',
   ),
 }
