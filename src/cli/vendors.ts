@@ -5,6 +5,7 @@ import { say, strong, toCount, toTable } from '../server/terminal.ts'
 import { ConfigError } from '../settings/environment.ts'
 import { type Environment, isGiven } from '../settings/read-settings.ts'
 import type { Setting } from '../settings/setting.ts'
+import type { AnswerMap } from '../sources/vendor-file/answer-map.ts'
 import {
   describePart,
   describeSource,
@@ -13,7 +14,6 @@ import {
   OUTCOME_TEXTS,
 } from '../sources/vendor-file/describe.ts'
 import {
-  type AnswerMap,
   OPERATIONS,
   type OperationName,
   type VendorFile,

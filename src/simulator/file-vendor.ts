@@ -3,10 +3,10 @@ import { isVirtualNin, type PersonDetails } from '../contract/person.ts'
 import { readDay, toIsoDay } from '../contract/time.ts'
 import { readSettings } from '../settings/read-settings.ts'
 import type { HttpRequest } from '../sources/source.ts'
+import type { AnswerMap } from '../sources/vendor-file/answer-map.ts'
 import { compileErrorText, compileRules } from '../sources/vendor-file/rules.ts'
 import { toSampleReply } from '../sources/vendor-file/sample-reply.ts'
 import {
-  type AnswerMap,
   OPERATIONS,
   type OperationName,
   OUTCOMES,

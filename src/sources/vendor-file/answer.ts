@@ -3,8 +3,9 @@ import type { NinRecord } from '../../contract/nin.ts'
 import { toLocalPhone } from '../../contract/person.ts'
 import { completeBvn, completeNin, firstGiven, type Given, isAbsent, toNumber } from '../record.ts'
 import { type Answer, SourceError } from '../source.ts'
+import type { AnswerMap, FieldMap, FieldSource } from './answer-map.ts'
 import { compilePath } from './rules.ts'
-import type { AnswerMap, FieldMap, FieldSource, OperationName } from './schema.ts'
+import type { OperationName } from './schema.ts'
 import type { Question } from './template.ts'
 
 /** The value of a field, from the record and the whole answer. */

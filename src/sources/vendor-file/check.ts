@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import type { Ajv as AjvType, ErrorObject, ValidateFunction } from 'ajv'
 import { isAboutNoPerson } from '../reply.ts'
+import type { AnswerMap } from './answer-map.ts'
 import { TEXT_LISTS } from './rules.ts'
 import {
-  type AnswerMap,
   type Condition,
   OPERATIONS,
   type OperationName,

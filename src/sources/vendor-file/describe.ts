@@ -1,5 +1,6 @@
 import { isSource } from './answer.ts'
-import type { AnswerMap, Condition, FieldMap, FieldSource, OperationName, OutcomeName } from './schema.ts'
+import type { AnswerMap, FieldMap, FieldSource } from './answer-map.ts'
+import type { Condition, OperationName, OutcomeName } from './schema.ts'
 
 /** What each outcome of a rule means, for people. */
 export const OUTCOME_TEXTS: Readonly<Record<OutcomeName, string>> = {

@@ -1,9 +1,10 @@
 import { BvnRecord } from '../../contract/bvn.ts'
 import { NinRecord } from '../../contract/nin.ts'
 import { firstGiven, isAbsent } from '../record.ts'
+import { type AnswerMap, NOT_MAPPED } from './answer-map.ts'
 import { listPlaces, type Place } from './describe.ts'
 import { compilePath } from './rules.ts'
-import { type AnswerMap, NOT_MAPPED, OPERATIONS, type OperationName, type VendorFile } from './schema.ts'
+import { OPERATIONS, type OperationName, type VendorFile } from './schema.ts'
 
 /** A part of the API's answer, and the paths at which a file looks for it. */
 type FieldPaths = { readonly field: string; readonly paths: readonly string[] }

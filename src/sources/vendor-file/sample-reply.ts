@@ -1,7 +1,8 @@
 import { toBvnRecord } from '../sandbox/bvn-record.ts'
 import { toNinRecord } from '../sandbox/nin-record.ts'
 import type { HttpReply } from '../source.ts'
-import type { AnswerMap, Condition, FieldSource, OperationName, OutcomeName, VendorFile } from './schema.ts'
+import type { AnswerMap, FieldSource } from './answer-map.ts'
+import type { Condition, OperationName, OutcomeName, VendorFile } from './schema.ts'
 
 type Body = Record<string, unknown>
 type Person = { readonly number: string; readonly phoneCore: string }

@@ -1,42 +1,14 @@
 import { BvnRecord } from '../../contract/bvn.ts'
 import { NinRecord } from '../../contract/nin.ts'
 import { DETAIL_FIELDS } from '../../contract/person.ts'
-import { type Static, type TProperties, type TSchema, Type } from '../../contract/schema.ts'
+import { type Static, Type } from '../../contract/schema.ts'
+import { answerOf, FIELD_SOURCE } from './answer-map.ts'
+import { list, named, path, shape } from './shape.ts'
 
 /**
  * The format of a vendor file. It describes what a vendor sends and answers; what follows from an answer is code. The descriptions are
- * shown by editors and stand in docs/vendors.md; `x-expected` completes "must be …" in an error.
+ * shown by editors and stand in docs/vendors.md.
  */
-
-const comment = Type.Optional(
-  Type.Unsafe<unknown>({ description: 'A remark for readers. It may stand in every object of this file.' }),
-)
-
-const shape = <T extends TProperties>(properties: T, description: string) =>
-  Type.Object({ $comment: comment, ...properties }, { additionalProperties: false, description })
-
-const NAME = '^(?:[a-z][a-z0-9_]{0,39}|\\$comment)$'
-const PATH = '^(?:\\$\\.)?[^.\\s$]+(?:\\.[^.\\s]+)*$'
-
-/** Named parts of the file. */
-const named = <T extends TSchema>(values: T, description: string) =>
-  Type.Unsafe<Readonly<Record<string, Static<T>>>>({
-    type: 'object',
-    properties: { $comment: comment },
-    propertyNames: { pattern: NAME },
-    additionalProperties: values,
-    description,
-  })
-
-const list = <T extends TSchema>(items: T, description: string) =>
-  Type.Array(items, { minItems: 1, maxItems: 200, description })
-
-const path = (description: string) =>
-  Type.String({
-    pattern: PATH,
-    description,
-    'x-expected': 'the names of members separated by dots, such as data.bvn_data.phone',
-  })
 
 const template = (description: string) => Type.String({ maxLength: 1000, description })
 
@@ -232,138 +204,6 @@ const rule = shape(
   'The first rule whose condition holds decides. If none does, the HTTP status decides, and it never means that there is no such person.',
 )
 
-const ASKED = ['first_name', 'last_name', 'date_of_birth'] as const
-
-type Join = { readonly join: readonly string[] }
-
-/** Where a value of the contract is in the answer. */
-export type FieldSource =
-  | string
-  | Join
-  | readonly (string | Join)[]
-  | { readonly asked: (typeof ASKED)[number] }
-
-const PATH_SHAPE = { type: 'string', pattern: PATH }
-const JOIN_SHAPE = {
-  type: 'object',
-  required: ['join'],
-  properties: { join: { type: 'array', minItems: 1, items: PATH_SHAPE } },
-  additionalProperties: false,
-}
-
-/** Written once: the schema is compiled each time that a program checks files. */
-const FIELD_SOURCE = {
-  'x-expected':
-    'a path, a list of paths (the first that has a value), {"join": […]} or {"asked": "first_name"}',
-  anyOf: [
-    PATH_SHAPE,
-    JOIN_SHAPE,
-    { type: 'array', minItems: 1, items: { anyOf: [PATH_SHAPE, JOIN_SHAPE] } },
-    {
-      type: 'object',
-      required: ['asked'],
-      properties: { asked: { enum: ASKED } },
-      additionalProperties: false,
-    },
-  ],
-}
-
-const fieldSource = (description: string) =>
-  Type.Unsafe<FieldSource>({ description, $ref: '#/definitions/field' })
-
-/** Fields that have a place of their own in the file, or are never taken from a vendor. */
-export const NOT_MAPPED: readonly string[] = [
-  'nin_number',
-  'bvn_number',
-  'phone_number',
-  'phone_number_2',
-  'image_url',
-]
-
-type Shape = { readonly description?: string; readonly properties?: Readonly<Record<string, Shape>> }
-
-/** The contract's record, with a source for each field. */
-const fieldsOf = (record: Shape): Shape => ({
-  ...({ type: 'object', additionalProperties: false } as object),
-  properties: {
-    $comment: comment as Shape,
-    ...Object.fromEntries(
-      Object.entries(record.properties ?? {})
-        .filter(([name]) => !NOT_MAPPED.includes(name))
-        .map(([name, inner]) => [
-          name,
-          inner.properties ? fieldsOf(inner) : (fieldSource(inner.description ?? '') as Shape),
-        ]),
-    ),
-  },
-})
-
-export type FieldMap = { readonly [Name in string]?: FieldSource | FieldMap }
-
-const phoneSource = Type.Unsafe<string | { readonly asked: 'phone' }>({
-  description: 'A path; or {"asked": "phone"} if a rule has compared it.',
-  'x-expected': 'a path or {"asked": "phone"}',
-  anyOf: [
-    { type: 'string', pattern: PATH },
-    {
-      type: 'object',
-      required: ['asked'],
-      properties: { asked: { const: 'phone' } },
-      additionalProperties: false,
-    },
-  ],
-})
-
-const answerOf = (record: Shape, description: string) =>
-  shape(
-    {
-      rules: Type.String({ description: 'The name of the rules that read it.' }),
-      record: list(
-        Type.String({
-          pattern: `^\\$$|${PATH}`,
-          description: 'A path; $ for the whole answer.',
-          'x-expected': 'a path such as data.bvn_data, or $ for the whole answer',
-        }),
-        'Where the record is: the first of these that is there. Paths below begin here; $. begins at the top of the answer.',
-      ),
-      number: Type.Optional(
-        shape(
-          {
-            at: list(path('A path.'), 'Where the number of the person is: the first that is there.'),
-            may_be_missing: Type.Optional(
-              Type.Boolean({
-                description: 'The vendor does not always repeat the number, by its documents.',
-              }),
-            ),
-          },
-          'The number in the answer. Another number than the requested one is a failure.',
-        ),
-      ),
-      virtual_nin: Type.Optional(
-        shape(
-          {
-            at: list(path('A path.'), 'Where the virtual NIN is repeated.'),
-            may_be_missing: Type.Optional(
-              Type.Boolean({ description: 'The vendor does not always repeat it, by its documents.' }),
-            ),
-          },
-          'The virtual NIN in the answer to one.',
-        ),
-      ),
-      phones: list(phoneSource, 'Where the phones are: all of them are compared.'),
-      second_phones: Type.Optional(list(phoneSource, 'Phones for phone_number_2 of a BVN.')),
-      reference: Type.Optional(path('Where the vendor’s own reference is, for the audit log.')),
-      price: Type.Optional(
-        path('Where the price of the call in naira is. Another one than in the settings is logged.'),
-      ),
-      same_fields: Type.Optional(
-        Type.Boolean({ description: 'The record has the fields of the contract, by the same names.' }),
-      ),
-      fields: Type.Optional(Type.Unsafe<FieldMap>(fieldsOf(record) as Readonly<Record<string, unknown>>)),
-    },
-    description,
-  )
-
 const samples = shape(
   {
     nin: Type.Optional(Type.String({ pattern: '^[0-9]{11}$' })),
@@ -412,11 +252,9 @@ const vendorFile = shape(
     ),
     answers: shape(
       {
-        nin: Type.Optional(answerOf(NinRecord as Shape, 'The answer to a NIN, and to a virtual NIN.')),
-        virtual_nin: Type.Optional(
-          answerOf(NinRecord as Shape, 'The answer to a virtual NIN, if it differs.'),
-        ),
-        bvn: Type.Optional(answerOf(BvnRecord as Shape, 'The answer to a BVN.')),
+        nin: Type.Optional(answerOf(NinRecord, 'The answer to a NIN, and to a virtual NIN.')),
+        virtual_nin: Type.Optional(answerOf(NinRecord, 'The answer to a virtual NIN, if it differs.')),
+        bvn: Type.Optional(answerOf(BvnRecord, 'The answer to a BVN.')),
       },
       'Where the parts of an answer are.',
     ),
@@ -442,7 +280,6 @@ export type VendorFile = Static<typeof vendorFile>
 export type VendorRequest = Static<typeof request>
 export type VendorRule = Static<typeof rule>
 export type Condition = Static<typeof condition>
-export type AnswerMap = Static<ReturnType<typeof answerOf>>
 export type VendorOperation = Static<typeof operation>
 export const OPERATIONS = ['nin', 'virtual_nin', 'bvn'] as const
 export type OperationName = (typeof OPERATIONS)[number]

@@ -7,11 +7,12 @@ import { firstGiven, isAbsent, toText } from '../record.ts'
 import { TEXT_FIELDS } from '../reply.ts'
 import { type HttpReply, SourceError } from '../source.ts'
 import type { SourceProblem } from '../source-problem.ts'
+import { type AnswerMap, NOT_MAPPED } from './answer-map.ts'
 import { compileOperation } from './create-source.ts'
 import { describePart, listParts, listPlaces, type Place } from './describe.ts'
 import { compileErrorText, compilePath, compileRules } from './rules.ts'
 import { DECOY } from './sample-reply.ts'
-import { type AnswerMap, NOT_MAPPED, type OperationName, type VendorFile, type VendorRule } from './schema.ts'
+import type { OperationName, VendorFile, VendorRule } from './schema.ts'
 import type { Question, SettingValues } from './template.ts'
 
 export type TryOptions = {
