@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { VendorDescription } from '../../src/admin/sources.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { CANARY } from '../../src/simulator/faults.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
+import { toFileHash } from '../../src/sources/proof-table.ts'
+import { useShippedFile } from '../sources/shipped-file.ts'
 import { readRows } from './audit-rows.ts'
 import { openTestConsole, type TestConsole } from './test-console.ts'
 
@@ -44,6 +47,41 @@ describe('the sources', () => {
           calls_today: 0,
           spent_kobo_today: 0,
           cap_kobo: 15_000,
+        },
+      ],
+    })
+  })
+
+  it('say where a vendor is described, and what is proved of it for the present file', async () => {
+    const [described] = (await list()).vendors as VendorDescription[]
+    expect(described).toMatchObject({
+      name: 'dojah',
+      title: 'Dojah',
+      origin: 'built_in',
+      path: null,
+      documentation_url: 'https://docs.dojah.io',
+      documentation_read: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
+    })
+    expect(described?.proofs.map(({ operation, last }) => [operation, last])).toEqual([
+      ['nin', null],
+      ['virtual_nin', null],
+      ['bvn', null],
+    ])
+    const { file } = useShippedFile('dojah')
+    const proof = { vendor: 'dojah', rules: ['record'], fields: ['nin_number'], version: '0.4.0' }
+    const by = { provedBy: 'ada', host: 'api.dojah.io', provedAt: Date.parse('2026-11-17T08:00:00Z') }
+    const { proofs } = at.context.store
+    await proofs.add({ ...proof, ...by, operation: 'nin', fileHash: toFileHash(file) })
+    await proofs.add({ ...proof, ...by, operation: 'bvn', fileHash: 'of an earlier file' })
+    const last = { by: 'ada', at: '2026-11-17T08:00:00.000Z', host: 'api.dojah.io' }
+    expect(await list()).toMatchObject({
+      vendors: [
+        {
+          proofs: [
+            { proved_rules: ['record'], proved_fields: 1, last: { ...last, is_of_earlier_file: false } },
+            { proved_rules: [], proved_fields: 0, last: null },
+            { proved_rules: [], proved_fields: 0, last: { ...last, is_of_earlier_file: true } },
+          ],
         },
       ],
     })

@@ -1,8 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
+import { toFileHash } from '../../src/sources/proof-table.ts'
+import { useShippedFile } from '../sources/shipped-file.ts'
 import { type ConsoleServer, startConsoleServer, verifyNin } from './console-server.ts'
 
 /** The pages, each with a text that appears once it has loaded. */
@@ -58,11 +61,28 @@ export async function startFilledServer({ isHostile = true } = {}): Promise<Cons
       NUMBERS[count % NUMBERS.length] ?? String(50_000_000_000 + count),
     )
   await sendBatch(server.api)
+  addProof(server, { operation: 'nin', by: isHostile ? HOSTILE : 'ada' })
+  addProof(server, { operation: 'bvn', by: 'ada', hash: 'of an earlier file' })
   const stop = async () => {
     await server.stop()
     await vendor.close()
   }
   return { ...server, stop }
+}
+
+type AddedProof = { readonly operation: string; readonly by: string; readonly hash?: string }
+
+/** A proof of dojah's file. A certification with a simulated vendor keeps none. */
+function addProof({ dataDir }: ConsoleServer, { operation, by, hash }: AddedProof): void {
+  const fileHash = hash ?? toFileHash(useShippedFile('dojah').file)
+  const database = new DatabaseSync(join(dataDir, 'tabbat.db'), { timeout: 5000 })
+  database
+    .prepare(
+      `INSERT INTO vendor_proofs (vendor, operation, file_hash, rules, fields, host, version, proved_by, proved_at)
+       VALUES ('dojah', ?, ?, '["record"]', '["nin_number"]', 'api.dojah.io', '0.4.0', ?, ?)`,
+    )
+    .run(operation, fileHash, by, Date.parse('2026-11-17T08:00:00Z'))
+  database.close()
 }
 
 async function sendBatch(api: string): Promise<void> {

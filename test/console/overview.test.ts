@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
 import { acceptInvitation, type ConsoleServer, go, verifyNin } from './console-server.ts'
-import { startFilledServer } from './filled-server.ts'
+import { HOSTILE, startFilledServer } from './filled-server.ts'
 
 /** Enough on a busy machine. */
 const SLOW = { timeout: 20_000 }
@@ -113,6 +113,25 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     expect((await server.run('sources', 'order', 'nin')).trim()).toBe('registry,dojah')
     await page.setViewportSize({ width: 1280, height: 900 })
     await go(page, 'Overview')
+    visitor.expectClean()
+  })
+
+  it.each([390, 1440])('says what is proved of a vendor, at %i px', async (width) => {
+    const { page } = visitor
+    await page.setViewportSize({ width, height: 844 })
+    await page.goto('about:blank')
+    await page.goto(`${server.admin}/console#/sources`)
+    await page.getByText('a file that comes with Tabbat').first().waitFor()
+    const facts = page.locator('.facts').first()
+    expect(await facts.getByRole('link').getAttribute('href')).toBe('https://docs.dojah.io')
+    const text = (await facts.textContent()) ?? ''
+    expect(text).toMatch(/Proved for NIN1 of \d+ rules and 1 of \d+ fields, by /)
+    expect(text).toContain(`by ${HOSTILE} on 17 Nov 2026, at api.dojah.io`)
+    expect(text).toContain('Rules not proved yet: no such person')
+    expect(text).toContain('Proved for virtual NINnot proved yet. Run tabbat vendors certify dojah')
+    expect(text).toContain('Proved for BVNnot proved yet. An earlier file was proved by ada on 17 Nov 2026')
+    expect(await findAxeViolations(page)).toEqual([])
+    await page.setViewportSize({ width: 1280, height: 900 })
     visitor.expectClean()
   })
 
