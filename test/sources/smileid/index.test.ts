@@ -1,5 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { expect, it } from 'vitest'
+import { toNinPerson, toPhoneCoreOf } from '../../../src/simulator/people.ts'
+import { smileid } from '../../../src/simulator/smileid.ts'
+import { openStandIn } from '../../../src/simulator/stand-in.ts'
+import { bearer, openTestApp } from '../../app.ts'
 import { useShippedFile } from '../shipped-file.ts'
 import bvnRecord from './bvn.expected.json' with { type: 'json' }
 import bvn from './bvn.json' with { type: 'json' }
@@ -86,4 +90,24 @@ it.each([
   [402, { code: '2299', error: 'Insufficient wallet balance' }, 'funds'],
 ])('fails after %i %j: %s', async (status, body, problem) => {
   await expect(ask('nin', { status, body })).rejects.toMatchObject({ problem })
+})
+
+it('compares no names with a full name: which of them is the first is not known', async () => {
+  const vendor = await openStandIn(smileid)
+  const server = await openTestApp({ ...vendor.settings, TABBAT_NIN_SOURCES: 'smileid' })
+  const NIN = '12345678901'
+  const { first_name, last_name, date_of_birth } = toNinPerson(NIN).personal_info
+  const verify = async (options: object) =>
+    server.app.inject({
+      method: 'POST',
+      url: '/api/v2/kyc/verify-nin',
+      headers: bearer(await server.createKey({ mode: 'live', ...options })),
+      payload: { nin: NIN, phone: `0${toPhoneCoreOf(NIN)}`, first_name, last_name, date_of_birth },
+    })
+  const found = await verify({})
+  expect([found.statusCode, found.headers['tabbat-match']]).toEqual([200, 'date_of_birth=exact'])
+  expect((await verify({ requireMatch: 'dob' })).statusCode).toBe(200)
+  expect((await verify({ requireMatch: 'name' })).json().code).toBe('source_bad_response')
+  await server.close()
+  await vendor.close()
 })
