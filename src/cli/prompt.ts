@@ -47,6 +47,12 @@ export async function readShortFile(path: string): Promise<string> {
   }
 }
 
+/** A line that is shown, without spaces around it. */
+export async function readText(question: string, { input, output } = terminal): Promise<string> {
+  output.write(question)
+  return (await readLine({ input, output })).trim()
+}
+
 export async function confirm(question: string, { input, output } = terminal): Promise<boolean> {
   output.write(`${question} [y/N] `)
   return /^y(es)?$/i.test((await readLine({ input, output })).trim())

@@ -68,7 +68,7 @@ export function addTryCommand(vendors: Command): void {
   })
 }
 
-function readStatus(text: string): number {
+export function readStatus(text: string): number {
   if (/^[2-5]\d\d$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be an HTTP status from 200 to 599.')
 }
@@ -91,7 +91,7 @@ async function runTry(fileOrName: string, options: TryOptions): Promise<void> {
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
 /** Undefined if the answer is no JSON, although its status is that of a success. */
-function readReply({ answer, status }: TryOptions): HttpReply | undefined {
+export function readReply({ answer, status }: Pick<TryOptions, 'answer' | 'status'>): HttpReply | undefined {
   let text: string
   try {
     if (statSync(answer).size > MAX_ANSWER_BYTES) throw new UserError('The answer is larger than 2 MiB.')

@@ -30,6 +30,7 @@ import {
   requireKnownVendor,
 } from './known-vendors.ts'
 import { addCertifyCommand, sayProofs } from './vendors-certify.ts'
+import { addNewCommand } from './vendors-new.ts'
 import { addTryCommand } from './vendors-try.ts'
 
 export function addVendorsCommand(program: Command): void {
@@ -48,6 +49,7 @@ export function addVendorsCommand(program: Command): void {
   addValidateCommand(vendors)
   addTryCommand(vendors)
   addCertifyCommand(vendors)
+  addNewCommand(vendors)
 }
 
 function addListCommand(vendors: Command): void {

@@ -123,11 +123,13 @@ const NAME = /^[a-z][a-z0-9]{1,29}$/
 /** Sources that are no vendors. */
 const TAKEN = ['registry', 'sandbox']
 
+export const isVendorName = (name: string) => NAME.test(name) && !TAKEN.includes(name)
+
 /** One file, or what is wrong with it. */
 export function loadVendorFile(path: string): LoadedFile | { readonly problems: readonly string[] } {
   const name = basename(path, '.json')
   const problem = (text: string) => ({ problems: [`${path}: ${text}`] })
-  if (!NAME.test(name) || TAKEN.includes(name))
+  if (!isVendorName(name))
     return problem(
       'the name of the file is the name of the vendor: small letters and digits, such as acme.json.',
     )

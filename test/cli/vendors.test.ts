@@ -218,3 +218,100 @@ describe('tabbat vendors try', () => {
     }
   })
 })
+
+describe('tabbat vendors new', () => {
+  const FOUND = {
+    status: 'success',
+    person: {
+      nin: '12345678901',
+      given_name: 'ADA',
+      family_name: 'OBI',
+      mobile: '+2348031234567',
+      next_of_kin: { firstname: 'Uche' },
+    },
+  }
+  const BASICS = [
+    ...['--title', 'Acme', '--documentation', 'https://acme.example/docs'],
+    ...['--url', 'https://api.acme.example'],
+  ]
+  const save = (content: unknown) => writeVendor('saved', content).file
+  const create = (...args: string[]) => tabbat({}, 'vendors', 'new', 'acme', ...BASICS, ...args)
+
+  it('writes a file that reads the saved answers, with nothing of the person in it', async () => {
+    const dir = join(newFolder(), 'vendors.d')
+    const [answer, missing] = [save(FOUND), save({ reason: 'We hold no entry for 99345678901.' })]
+    const { code, stdout } = await create(
+      ...['--auth', 'header X-Api-Key', '--nin', 'POST /v2/people {"type":"nin","id":"{number}"}'],
+      ...['--nin-answer', answer, '--not-found-answer', missing, '--not-found-status', '200', '--dir', dir],
+    )
+    expect([code, stdout.includes('Left to do')]).toEqual([0, false])
+    const path = join(dir, 'acme.json')
+    const text = readFileSync(path, 'utf8')
+    expect(JSON.parse(text)).toMatchObject({
+      error_text: 'reason',
+      authentication: { headers: { 'X-Api-Key': '{api_key}' } },
+      operations: { nin: { request: { method: 'POST', body: { type: 'nin', id: '{number}' } } } },
+      answers: {
+        nin: {
+          record: ['person'],
+          phones: ['mobile'],
+          fields: { personal_info: { first_name: 'given_name', last_name: 'family_name' } },
+        },
+      },
+      texts: { unknown_number: ['We hold no entry for {number}.'] },
+    })
+    for (const value of ['12345678901', '99345678901', 'ADA', 'OBI', '8031234567', 'Uche'])
+      expect(text).not.toContain(value)
+    expect(readFileSync(join(dir, 'vendor.schema.json'), 'utf8')).toBe(
+      readFileSync('vendors/vendor.schema.json', 'utf8'),
+    )
+    expect((await tabbat({}, 'vendors', 'validate', path)).code).toBe(0)
+    const found = JSON.parse((await tabbat({}, 'vendors', 'try', path, '--answer', answer, '--json')).stdout)
+    expect(found).toMatchObject({ outcome: 'found', problem: null, phone_matches: true })
+    const none = JSON.parse((await tabbat({}, 'vendors', 'try', path, '--answer', missing, '--json')).stdout)
+    expect(none).toMatchObject({ outcome: 'not_found', problem: null })
+    const again = await create('--auth', 'none', '--nin', 'GET /nin', '--dir', dir)
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('acme.json exists')])
+    expect(readFileSync(path, 'utf8')).toBe(text)
+  })
+
+  it.each(['bearer', 'basic', 'token /v1/token', 'none'])(
+    'writes a file that can be used without saved answers, and says what is left: %s',
+    async (auth) => {
+      const dir = newFolder()
+      const requests = ['--nin', 'GET /nin', '--virtual-nin', 'POST /vnin', '--bvn', 'GET /bvn/{number}']
+      const { code, stdout } = await create('--auth', auth, ...requests, '--dir', dir)
+      expect([code, stdout]).toEqual([0, expect.stringContaining('answers.bvn: the paths are guesses')])
+      expect((await tabbat({ TABBAT_VENDORS_DIR: dir }, 'vendors', 'validate')).code).toBe(0)
+    },
+  )
+
+  it('says what is wrong with the options', async () => {
+    const dir = ['--dir', newFolder()]
+    for (const [args, text] of [
+      [
+        ['new', 'acme', ...dir],
+        'Without a terminal, give --title, --documentation, --url, --auth, --nin or --bvn.',
+      ],
+      [
+        ['new', 'acme', ...BASICS, '--auth', 'none', '--nin', 'GET /nin'],
+        'Give --dir, or set TABBAT_VENDORS_DIR',
+      ],
+      [['new', 'Acme-1', ...BASICS, ...dir], 'small letters and digits'],
+      [['new', 'dojah', ...BASICS, ...dir], 'tabbat vendors show dojah --json'],
+      [
+        ['new', 'acme', ...BASICS, '--auth', 'magic', '--nin', 'GET /nin', ...dir],
+        'Authentication is bearer',
+      ],
+      [
+        ['new', 'acme', ...BASICS, '--auth', 'none', '--nin', '12345678901', ...dir],
+        'must be a method, a path',
+      ],
+      [['new', 'acme', ...BASICS, '--auth', 'none', '--nin', 'POST /x {x}', ...dir], 'is not JSON'],
+    ] as const) {
+      const { code, stderr } = await tabbat({}, 'vendors', ...args)
+      expect([code, stderr]).toEqual([1, expect.stringContaining(text)])
+      expect(stderr).not.toContain('12345678901')
+    }
+  })
+})
