@@ -49,7 +49,8 @@ export function createFileVendor(
     { ...given, [`${toPrefix(name)}_URL`]: 'http://x' },
     [],
   )
-  const operations = OPERATIONS.filter((each) => file.operations[each])
+  const sample = createSample(file, settings)
+  const [first = 'nin'] = OPERATIONS.filter((each) => file.operations[each])
   const token = file.authentication?.token
   const tokenRequest =
     token && compileRequest(token.request, settings, token.basic ? { basic: token.basic } : {})
@@ -67,16 +68,17 @@ export function createFileVendor(
     phoneFields: listPhoneFields(file),
     refuse,
     ...(tokenPath !== undefined && { tokenPath }),
-    replies: toReplies(file, settings, operations),
+    replies: toReplies(sample, first),
     answer: (request, fault) => {
       if (token && request.path === tokenPath) return answerToken(request)
       const { operation, question, reason } = match(request)
-      if (operation && question && reason === undefined) return toReply(file, operation, question, fault)
+      if (operation && question && reason === undefined)
+        return toReply(file, sample, operation, question, fault)
       onRefusal(reason ?? 'no request of the file has this method and path')
       if (!operation) return refuse(404, 'Endpoint not found')
       return reason?.startsWith('the header')
         ? refuse(401, 'Unauthorized')
-        : refuse(400, 'The request is not valid')
+        : refuse(400, 'The request is invalid')
     },
   }
 }
@@ -122,58 +124,72 @@ function put(body: Record<string, unknown>, path: string, value: unknown): void 
   }
 }
 
-/** A rule may depend on whether the request had names. */
-const QUESTIONS = [NO_QUESTION, { ...NO_QUESTION, details: { first_name: 'Ada', last_name: 'Obi' } }]
+type Sample = (
+  operation: OperationName,
+  outcome: OutcomeName,
+  question: Question,
+  from?: VendorFile,
+) => VendorReply | undefined
 
-/** The replies that the control can choose by name, such as says_throttled: those that the rules read as what they say. */
-function toReplies(file: VendorFile, settings: SettingValues, operations: readonly OperationName[]) {
-  const [operation] = operations
-  if (!operation) return {}
-  const toRule = compileRules(file.rules[mapOf(file, operation).rules] ?? [], {
-    texts: file.texts,
-    settings,
-    toErrorText: compileErrorText(file),
-  })
-  const person = { number: '10000000000', phoneCore: '8030000000' }
+/** A reply that the rules read as this outcome. A rule for texts of the operator has none, and one before it may read it otherwise. */
+function createSample(file: VendorFile, settings: SettingValues): Sample {
+  const parts = { texts: file.texts, settings, toErrorText: compileErrorText(file) }
+  return (operation, outcome, question, from = file) => {
+    const { rules: name } = mapOf(file, operation)
+    const rules = file.rules[name] ?? []
+    const toRule = compileRules(rules, parts)
+    const person = { number: question.number, phoneCore: toPhoneCoreOf(question.number) }
+    return rules
+      .filter((rule) => rule.then === outcome)
+      .map((rule) => toSampleReply({ ...from, rules: { [name]: [rule] } }, operation, outcome, person))
+      .find((reply) => reply && toRule(reply, question)?.then === outcome)
+  }
+}
+
+/** A rule may depend on whether the request had names. */
+const QUESTIONS = [undefined, { first_name: 'Ada', last_name: 'Obi' }].map((details) => ({
+  ...NO_QUESTION,
+  number: '10000000000',
+  details,
+}))
+
+/** The replies that the control can choose by name, such as says_throttled. */
+function toReplies(sample: Sample, operation: OperationName) {
   return Object.fromEntries(
     OUTCOMES.filter((outcome) => outcome !== 'found').flatMap((outcome) => {
-      const reply = toSampleReply(file, operation, outcome, person)
-      const isRead = reply && QUESTIONS.some((question) => toRule(reply, question)?.then === outcome)
-      return isRead ? [[`says_${outcome}`, reply]] : []
+      const reply = QUESTIONS.map((question) => sample(operation, outcome, question)).find((each) => each)
+      return reply ? [[`says_${outcome}`, reply]] : []
     }),
   )
 }
 
 function toReply(
   file: VendorFile,
+  sample: Sample,
   operation: OperationName,
   question: Question,
   fault: Fault | undefined,
 ): VendorReply {
   const { number, phone } = question
-  const phoneCore = toPhoneCoreOf(number)
   const say = (outcome: OutcomeName, status: number, message: string): VendorReply =>
-    toSampleReply(file, operation, outcome, { number, phoneCore }) ?? { status, body: { message } }
-  const find = (from: VendorFile, about = number) =>
-    toSampleReply(from, operation, 'found', { number: about, phoneCore }) as VendorReply
+    sample(operation, outcome, question) ?? { status, body: { message } }
+  const find = (about: Question, from = file): VendorReply =>
+    sample(operation, 'found', about, from) ?? { status: 500, body: { message: 'No rule for a record' } }
   if (fault === 'unauthorised') return say('refused', 401, 'Unauthorized')
   if (fault === 'no_funds') return say('no_funds', 402, 'Insufficient balance')
   if (fault === 'error_in_200') return { status: 200, body: { message: 'Unable to reach service' } }
   if (isUnknown(number)) return say('not_found', 404, 'Record not found')
   const map = mapOf(file, operation)
   const comparesPhone = map.phones.every((place) => typeof place !== 'string')
-  if (comparesPhone && phone !== phoneCore) return say('not_found', 404, 'Phone number does not match')
-  if (fault === 'wrong_person') return find(file, toOtherNumber(number))
-  if (fault === 'missing_fields') return find(withFewFields(file, operation, map))
-  const reply = find(file)
+  if (comparesPhone && phone !== toPhoneCoreOf(number))
+    return say('not_found', 404, 'Phone number does not match')
+  if (fault === 'wrong_person') return find({ ...question, number: toOtherNumber(number) })
+  if (fault === 'missing_fields') return find(question, withFewFields(file, operation, map))
+  const reply = find(question)
   if (fault === 'contradictory') return { ...reply, body: { ...(reply.body as object), error: CANARY } }
   if (fault !== 'watchlisted' || operation !== 'bvn') return reply
-  return (
-    toSampleReply(file, operation, 'watch_listed', { number, phoneCore }) ?? {
-      ...reply,
-      body: { ...(reply.body as object), watch_listed: 'YES' },
-    }
-  )
+  const listed = { ...reply, body: { ...(reply.body as object), watch_listed: 'YES' } }
+  return sample(operation, 'watch_listed', question) ?? listed
 }
 
 /** The file with the first name alone. */
