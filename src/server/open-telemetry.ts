@@ -8,9 +8,9 @@ import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { readTableSizes, type TableSizes } from '../database/table-sizes.ts'
 import { UserError } from '../errors.ts'
 import type { TlsCertificate } from '../http/tls-listener.ts'
+import type { QueueTable } from '../ledger/queue-table.ts'
 import type { RequestLog } from '../requests/request-log.ts'
-import type { SourceChain } from '../sources/source-chain.ts'
-import { createSpendMetric, toSourceMetrics } from '../sources/source-chain.ts'
+import { createSpendMetric, type SourceChain, toSourceMetrics } from '../sources/source-chain.ts'
 import type { Log } from '../telemetry/log.ts'
 import {
   createRequestCounts,
@@ -28,7 +28,7 @@ import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { joinWorkers, type ProcessFigures } from '../telemetry/worker-metrics.ts'
 import type { QueueSignals } from '../verification/queue/open-queue.ts'
-import { createQueueMetrics, toQueueEndMetrics } from '../verification/queue/queue-metrics.ts'
+import { QUEUE_LANES } from '../verification/queue/worker.ts'
 import { VERSION } from '../version.ts'
 import { createEndpointMetrics, toWebhookMetrics, type WebhookCounts } from '../webhooks/webhooks.ts'
 
@@ -281,5 +281,56 @@ export function createSizeMetrics({
     if (sizes.tables.length === 0) return [total]
     const samples = sizes.tables.map(({ table, bytes }) => toSample({ table }, bytes))
     return [total, toGauge('tabbat_table_size_bytes', 'Size of a table on disk, with indexes.', samples)]
+  }
+}
+
+/** The pending verifications that have ended in this process. */
+const toQueueEndMetrics = ({ ended }: Pick<QueueSignals, 'ended'>): Metric[] => [
+  toCounter(
+    'tabbat_queue_ended_total',
+    'Pending verifications and rows of batches that have ended in this process, by outcome.',
+    Object.entries(ended).map(([outcome, count]) => toSample({ outcome }, count)),
+  ),
+]
+
+const READ_EVERY_MS = 15_000
+
+/** The queue of all nodes, read at most every 15 seconds. While the store is unavailable, the last figures are repeated. */
+function createQueueMetrics({ queue }: { readonly queue: QueueTable }): () => Promise<Metric[]> {
+  let metrics: Metric[] = []
+  let readAt = Number.NEGATIVE_INFINITY
+  const read = async (): Promise<Metric[]> => {
+    const now = steadyNow()
+    const [counts, oldestMs, lateMs] = await Promise.all([
+      queue.countPending(),
+      queue.findOldest(now),
+      queue.findLate(now),
+    ])
+    const toPending = (wanted: string) =>
+      counts.reduce((sum, { lane, pending }) => sum + (lane === wanted ? pending : 0), 0)
+    return [
+      toGauge(
+        'tabbat_queue_pending',
+        'Verifications that wait for an answer, by lane: single, or batch.',
+        QUEUE_LANES.map((lane) => toSample({ lane }, toPending(lane))),
+      ),
+      toGauge(
+        'tabbat_queue_oldest_seconds',
+        'Age of the oldest pending verification of a live key; 0 if there is none.',
+        Math.max(0, oldestMs ?? 0) / 1000,
+      ),
+      toGauge(
+        'tabbat_queue_late_seconds',
+        'How long the next pending verification has been due. It grows while no source may be called.',
+        Math.max(0, lateMs ?? 0) / 1000,
+      ),
+    ]
+  }
+  return async () => {
+    if (performance.now() - readAt > READ_EVERY_MS) {
+      readAt = performance.now()
+      metrics = await read().catch(() => metrics)
+    }
+    return metrics
   }
 }
