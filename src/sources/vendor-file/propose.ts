@@ -1,8 +1,9 @@
 import { toText } from '../record.ts'
 import { createPhraseMatcher, NO_SUCH_PERSON, toErrorText } from '../reply.ts'
 import { SHIPPED_VENDORS } from '../vendors.ts'
+import { NOT_MAPPED } from './answer-map.ts'
 import { listPlaces, type Place } from './describe.ts'
-import { NOT_MAPPED, type OperationName, type VendorRequest } from './schema.ts'
+import type { OperationName, VendorRequest } from './schema.ts'
 
 /** What is known about a vendor for which a file is begun. */
 export type NewVendor = {
