@@ -216,7 +216,7 @@ function report({ onStep }: CertifyDeps, { file, operation, step, person }: Step
       reply &&
       toAnswerShape(reply.body, { known: listMemberNames(file), personal: listPersonal(person, seen) }),
   }
-  onStep(result, reply && adviseRule(facts, reply, seen.question.number))
+  onStep(result, reply && adviseRule(facts, reply, { file, number: seen.question.number }))
 }
 
 /** What Tabbat made of the answer: how the search would go on. */

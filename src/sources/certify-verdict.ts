@@ -1,6 +1,7 @@
 import { holdsPersonNumber } from '../contract/free-text.ts'
-import { toErrorText } from './reply.ts'
 import type { HttpReply } from './source.ts'
+import { compileErrorText } from './vendor-file/rules.ts'
+import type { VendorFile } from './vendor-file/schema.ts'
 
 /** What is tried with a vendor, in this order. */
 export const STEPS = [
@@ -113,13 +114,13 @@ const MEANINGS: Readonly<Partial<Record<Step, readonly [then: string, name: stri
 export function adviseRule(
   { step, verdict, outcome }: Judged,
   { status, body }: HttpReply,
-  number: string,
+  { file, number }: { readonly file: VendorFile; readonly number: string },
 ): string | undefined {
   const meaning = MEANINGS[step]
   if (verdict !== 'contradicts' || !meaning || outcome === 'found' || outcome === 'other_phone')
     return undefined
   const [then, name] = meaning
-  const text = toErrorText(body).replaceAll(number, '{number}').slice(0, 200)
+  const text = compileErrorText(file)(body).replaceAll(number, '{number}').slice(0, 200)
   if (text === '' || step === 'wrong_phone' || holdsPersonNumber(text))
     return `If it means "${name}", add a rule with "then": "${then}", whose condition names a value that only this answer has.`
   const list = name.replaceAll(' ', '_')

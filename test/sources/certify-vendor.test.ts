@@ -5,13 +5,15 @@ import type { CommitParts } from '../../src/ledger/commit.ts'
 import { blusalt } from '../../src/simulator/blusalt.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { CANARY } from '../../src/simulator/faults.ts'
-import { toNinPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
+import { toBvnPerson, toNinPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { prembly } from '../../src/simulator/prembly.ts'
 import { qoreid } from '../../src/simulator/qoreid.ts'
 import { openStandIn, type StandIn, type VendorScript } from '../../src/simulator/stand-in.ts'
+import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { certifyVendor, type StepResult } from '../../src/sources/certify-vendor.ts'
 import type { Step } from '../../src/sources/certify-verdict.ts'
-import type { OperationName } from '../../src/sources/vendor-file/schema.ts'
+import { OPERATIONS, type OperationName } from '../../src/sources/vendor-file/schema.ts'
+import { SHIPPED_VENDORS } from '../../src/sources/vendors.ts'
 
 const NUMBER = '12345678901'
 const { personal_info: INFO } = toNinPerson(NUMBER)
@@ -170,6 +172,39 @@ describe('a certification of dojah', () => {
     expect(verdicts).toContain('unknown_number: proved')
   })
 })
+
+describe.each(IDENTITY_VENDORS.filter(({ name }) => SHIPPED_VENDORS.get(name)?.loaded))(
+  'a certification of $name',
+  (script) => {
+    const vendor = useVendor(script)
+    const operations = SHIPPED_VENDORS.get(script.name)?.loaded?.file.operations ?? {}
+
+    it.each(OPERATIONS.filter((operation) => operations[operation]))(
+      'finds no contradiction at a vendor that does as documented: %s',
+      async (operation) => {
+        const number = operation === 'virtual_nin' ? 'AB012345678901YZ' : NUMBER
+        const { personal_info: info } = operation === 'bvn' ? toBvnPerson(number) : toNinPerson(number)
+        const { last_name, date_of_birth } = info
+        // Monnify compares the whole name.
+        const first_name =
+          script.name === 'monnify' ? `${info.first_name} ${info.middle_name}` : info.first_name
+        const details = { first_name, last_name, date_of_birth }
+        const person = { number, phone: toPhoneCoreOf(number), details }
+        const { steps, verdicts, advice } = await certify(script.name, vendor().settings, {
+          operation,
+          person,
+        })
+        expect(verdicts).toContain('found: proved')
+        expect(verdicts).toContain('unknown_number: proved')
+        expect(verdicts).toContain('wrong_credentials: proved')
+        expect(verdicts.filter((text) => text.endsWith('contradicts'))).toEqual([])
+        expect(find(steps, 'found')?.fields?.length).toBeGreaterThan(0)
+        expect(advice).toEqual([])
+        expectNothingPersonal(steps)
+      },
+    )
+  },
+)
 
 describe('a certification of a vendor', () => {
   const ofPrembly = useVendor(prembly)

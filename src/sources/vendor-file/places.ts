@@ -29,7 +29,7 @@ const isUsed = (field: string, operation: OperationName) =>
 /** The fields that have a value in this answer. */
 export function listFieldsIn(file: VendorFile, operation: OperationName, body: unknown): string[] {
   const record = toAnswerMap(file, operation)
-    ?.record.map((path) => compilePath(path)(body))
+    ?.record.map((path) => (path === '$' ? body : compilePath(path)(body)))
     .find((part) => !isAbsent(part))
   const read = (path: string) =>
     path.startsWith('$.') ? compilePath(path.slice(2))(body) : compilePath(path)(record)
