@@ -79,7 +79,7 @@ async function runCertify(name: string, options: Options): Promise<void> {
       'This command asks before each paid call, so it needs a terminal. Without one, give --yes, and the number, the phone and further details on standard input, one a line.',
     )
   const price = priceOf(toPrices(config)[name], operation === 'bvn' ? 'bvn' : 'nin')
-  introduce(file, operation, price)
+  introduce(name, file, operation, price)
   const person = await readPerson(operation, listNeeds(file, operation, inUse.values))
   const steps: StepResult[] = []
   const { failure, report, isKept, database } = await withCommandContext(async (context) => {
@@ -129,13 +129,13 @@ function readAuthor(text = toCommandAuthor()): string {
   return name
 }
 
-function introduce(file: VendorFile, operation: OperationName, price: number): void {
+function introduce(name: string, file: VendorFile, operation: OperationName, price: number): void {
   const calls = STEPS.filter((step) => findReasonToOmit(file, operation, step) === undefined).length
   tell(strong(`${file.title}, ${operation}: ${toCount(calls, 'call')} with your account.`))
   tell(
     price > 0
       ? `The vendor may bill each: ${toNaira(price)}, together at most ${toNaira(price * calls)}.`
-      : 'The vendor may bill each. No price is set (TABBAT_<NAME>_PRICE), so none can be shown here.',
+      : `The vendor may bill each. TABBAT_${name.toUpperCase()}_PRICE is not set, so no price can be shown.`,
   )
   tell(
     'You need the number and the phone of a person who agreed to this. They are sent to the vendor and kept nowhere.',
@@ -267,8 +267,8 @@ function sayResult(
   out: string,
 ): void {
   say()
-  say(`Proved: ${toNames('rule', proved.rules)}; ${toNames('field', proved.fields)}`)
-  say(`Not proved: ${toNames('rule', not_proved.rules)}; ${toNames('field', not_proved.fields)}`)
+  say(`Proved: ${toNames('rule', proved.rules.map(quote))}; ${toNames('field', proved.fields)}`)
+  say(`Not proved: ${toNames('rule', not_proved.rules.map(quote))}; ${toNames('field', not_proved.fields)}`)
   for (const { step, explanation } of contradictions)
     say(`Contradicts the file: ${STEP_TEXTS[step]}. ${explanation}`)
   say(
@@ -280,6 +280,9 @@ function sayResult(
     `The report is in ${out}. It has shapes instead of values, and may be sent to the maintainers: see docs/sources.md.`,
   )
 }
+
+/** The names of rules have commas. */
+const quote = (name: string) => `"${name}"`
 
 const toNames = (noun: string, names: readonly string[]) =>
   `${toCount(names.length, noun)}${names.length > 0 ? ` (${names.join(', ')})` : ''}`
@@ -308,6 +311,6 @@ function toProofText({
   if (earlier) return `not proved yet; an earlier file was proved ${toAuthor(earlier)}`
   if (!last) return 'not proved yet'
   const fields = `${provedFields.length} of ${toCount(provedFields.length + otherFields.length, 'field')}`
-  const others = otherRules.length > 0 ? `; not proved: ${otherRules.join(', ')}` : ''
-  return `rules ${provedRules.join(', ') || 'none'} and ${fields}, ${toAuthor(last)}${others}`
+  const others = otherRules.length > 0 ? `; not proved: ${otherRules.map(quote).join(', ')}` : ''
+  return `rules ${provedRules.map(quote).join(', ') || 'none'} and ${fields}, ${toAuthor(last)}${others}`
 }

@@ -58,6 +58,8 @@ const NO_RECORD_EXPECTED =
   'The vendor gave a record for a number that no person has. Perhaps the address is that of a sandbox.'
 const UNRECOGNISED = 'No rule says what this answer means, so it is a failure of the vendor.'
 
+const HARMLESS = `${UNRECOGNISED} That does no harm: Tabbat never sends such a number.`
+
 const EXPLANATIONS: Readonly<Record<Step, Readonly<Record<string, string>>>> = {
   found: {
     found: 'The record was read, and its phone is the given one.',
@@ -84,7 +86,9 @@ const EXPLANATIONS: Readonly<Record<Step, Readonly<Record<string, string>>>> = {
     not_found: 'The vendor says that there is no such person, which is true.',
     found: 'The vendor gave a record for a number that is too short.',
     other_phone: 'The vendor gave a record for a number that is too short.',
-    unlisted: `${UNRECOGNISED} That does no harm: Tabbat never sends such a number.`,
+    unlisted: HARMLESS,
+    unknown_path: HARMLESS,
+    unknown_shape: HARMLESS,
   },
   wrong_credentials: {
     credentials: 'The vendor refuses a wrong secret, and this is read as such.',

@@ -195,7 +195,7 @@ function ProofText({ name, proof }: { name: string; proof: Proof }) {
       {toCount(proof.proved_rules.length)} of {toCount(rules)} rules and {toCount(proof.proved_fields)} of{' '}
       {toCount(proof.fields)} fields, {author}
       {proof.other_rules.length > 0 && (
-        <span class="dim">. Rules not proved yet: {proof.other_rules.join(', ')}</span>
+        <span class="dim">. Rules not proved yet: {proof.other_rules.join('; ')}</span>
       )}
     </>
   )
