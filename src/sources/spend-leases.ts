@@ -61,6 +61,8 @@ type Lease = {
   leftKobo: number | undefined
   /** What the last request was granted. */
   portionKobo: number
+  /** Whether the row of this process was made. */
+  hasRow: boolean
   /** The store may hold more of the lease than is left here. */
   isUnsure: boolean
   /** Since leases were last given back. */
@@ -96,6 +98,8 @@ export function createSpendLeases(
       const lease = await open(name, day)
       const money = { name, day, node, kobo, isCapped: lease.leftKobo !== undefined }
       if (lease.leftKobo === undefined) return money
+      // A free call needs no money, only the row that counts it.
+      if (kobo === 0 && (!lease.hasRow || lease.isUnsure)) await ask(lease, 0)
       // Another caller may have taken what was granted: as long as something is granted, it is worth asking again.
       while (lease.leftKobo < kobo) {
         const missing = kobo - lease.leftKobo
@@ -104,7 +108,7 @@ export function createSpendLeases(
       }
       lease.leftKobo -= kobo
       lease.usedKobo += kobo
-      if (lease.leftKobo < lease.portionKobo * RENEW_BELOW) ask(lease, kobo).catch(() => {})
+      if (kobo > 0 && lease.leftKobo < lease.portionKobo * RENEW_BELOW) ask(lease, kobo).catch(() => {})
       return money
     },
     putBack,
@@ -155,6 +159,7 @@ function createLeases(table: SpendTable, prices: Prices, node: string, now: () =
     const capKobo = lease.leftKobo === undefined ? null : (dailyCap ?? null)
     const granted = await orDoubt(lease, table.lease({ name, day, node, kobo, capKobo }, now()))
     lease.portionKobo = granted
+    lease.hasRow = true
     if (lease.leftKobo !== undefined) lease.leftKobo += granted
   }
   /** `kobo`: what is missing, or the price of a call. False if another caller had asked, whose price may be another one. */
@@ -180,7 +185,7 @@ function createLeases(table: SpendTable, prices: Prices, node: string, now: () =
       const price = prices[name]
       const isPaid = [undefined, 'nin', 'bvn'].some((kind) => priceOf(price, kind as Kind) > 0)
       const leftKobo = price?.dailyCap !== undefined && isPaid ? 0 : undefined
-      const state = { portionKobo: 0, isUnsure: false, usedKobo: 0, asking: undefined }
+      const state = { portionKobo: 0, hasRow: false, isUnsure: false, usedKobo: 0, asking: undefined }
       const lease: Lease = { name, day, leftKobo, ...state }
       leases.set(name, lease)
       if (leftKobo === undefined)

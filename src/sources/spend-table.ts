@@ -11,7 +11,7 @@ export type LeaseRequest = {
   readonly day: number
   /** The process, as in the table of nodes. */
   readonly node: string
-  /** The price of one call, or what is missing to it. A lease is a multiple of it. */
+  /** The price of one call, or what is missing to it. A lease is a multiple of it. Zero: only the rows are made. */
   readonly kobo: number
   /** Null: no cap. Then only the row of the node is made. */
   readonly capKobo: number | null
@@ -70,6 +70,7 @@ async function leaseInTx(
   await tx.prepare(ADD_DAY).run(name, day)
   await lockDay(tx, name, day)
   await tx.prepare(ADD_SHARE).run(name, day, node)
+  if (kobo === 0) return 0
   const counted = tx.prepare(COUNTED)
   const readRoom = async () => capKobo - Number((await counted.get(name, day))?.kobo ?? 0)
   const alive = toAlive(tx)

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
 import { packParts } from '../../src/ledger/commit.ts'
-import { createSpendLeases, type Money } from '../../src/sources/spend-leases.ts'
+import { createSpendLeases, type Money, type Prices } from '../../src/sources/spend-leases.ts'
 import type { SpendTable } from '../../src/sources/spend-table.ts'
 import { describeEngines, ENGINES, type Place } from '../engines.ts'
 
@@ -25,9 +25,9 @@ describeEngines(ENGINES, (engine) => {
     const figures = { worker: 1, version: '1', inFlight: 0, requestsPerS: 0, lagMs: 0, uptimeMs: 0 }
     return store.nodes.sendHeartbeat({ owner, node: owner, ...figures }, steadyNow())
   }
-  const openNode = (index: 0 | 1, table: Partial<SpendTable> = {}) => {
+  const openNode = (index: 0 | 1, table: Partial<SpendTable> = {}, prices: Prices = PRICES) => {
     const node = `node-${index}`
-    const leases = createSpendLeases({ ...stores[index].spend, ...table }, PRICES, node)
+    const leases = createSpendLeases({ ...stores[index].spend, ...table }, prices, node)
     const spend = async (money: Money, calls: 1 | -1 = 1) => {
       const { audit } = stores[index]
       const parts = packParts([{ spending: [{ ...money, node, calls }] }], steadyNow())
@@ -87,6 +87,31 @@ describeEngines(ENGINES, (engine) => {
     const spent = taken.reduce((sum, money) => sum + (money === 'spend_cap' ? 0 : money.kobo), 0)
     expect(spent).toBeLessThanOrEqual(100_000)
     expect(spent).toBeGreaterThan(100_000 - 3000)
+  })
+
+  it('a free operation of a vendor with a cap is made and counted, also when the cap is reached', async () => {
+    const prices = { two: { price: 0, prices: { bvn: 7000 }, dailyCap: 30_000 } }
+    const { leases, spend } = openNode(0, {}, prices)
+    const makeCall = async (kind: 'nin' | 'bvn') => {
+      const money = await leases.take('two', kind)
+      return money === 'spend_cap' ? money : spend(money)
+    }
+    expect(await makeCall('nin')).toEqual([])
+    const kinds = ['bvn', 'bvn', 'nin', 'bvn', 'nin', 'bvn', 'nin'] as const
+    for (const kind of kinds) expect(await makeCall(kind)).toEqual([])
+    expect([await makeCall('bvn'), await makeCall('nin')]).toEqual(['spend_cap', []])
+    const [row] = await stores[0].database.prepare('SELECT calls, kobo FROM spend_shares').all()
+    expect([Number(row?.calls), Number(row?.kobo)]).toEqual([9, 28_000])
+  })
+
+  it('a free operation of a vendor with a cap is made again after a failover has lost the row', async () => {
+    const { leases, spend } = openNode(0, {}, { two: { price: 0, prices: { bvn: 7000 }, dailyCap: 30_000 } })
+    await leases.take('two', 'nin')
+    await stores[0].database.prepare('DELETE FROM spend_shares').run()
+    const money = (await leases.take('two', 'nin')) as Money
+    expect(await spend(money)).toEqual([[0, 'money_lost']])
+    leases.lose(money)
+    expect(await spend((await leases.take('two', 'nin')) as Money)).toEqual([])
   })
 
   it('a node that makes few calls does not keep what another one needs', async () => {
