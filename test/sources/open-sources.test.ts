@@ -4,6 +4,7 @@ import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { createReload, openSources } from '../../src/sources/open-sources.ts'
 import type { SourceSettings } from '../../src/sources/settings.ts'
+import { checkVendorFile } from '../../src/sources/vendor-file/check.ts'
 import type { VendorFile } from '../../src/sources/vendor-file/schema.ts'
 import { toFileVendor } from '../../src/sources/vendors.ts'
 
@@ -66,4 +67,19 @@ it('a price of the vendor that is not in the settings is logged once', async () 
   const differs = { name: 'source_price_differs', source: 'dojah', operation: 'verify_nin' }
   expect(events).toEqual([{ ...differs, kobo: 7550, expected_kobo: 5000 }])
   await opened.get('dojah')?.close?.()
+})
+
+it('a number that a vendor does not know is not found, whatever its rule for a record asks for', async () => {
+  const config = await openWith((file) => {
+    const [missing, found] = file.rules.look_up ?? []
+    const rule = { ...found, if: { status: [200], values: [{ at: 'entity.phone_number', is_not: [''] }] } }
+    return { ...file, rules: { look_up: [missing, rule] } } as VendorFile
+  })
+  const log = { event: () => {} }
+  const opened = await openSources(config, { registry: { name: 'registry' }, log })
+  const source = opened.get('dojah')
+  expect(checkVendorFile(config.vendors.dojah?.vendor.loaded?.file)).not.toHaveProperty('problems')
+  expect(await source?.findNin?.(QUERY, call())).toMatchObject({ found: true })
+  expect(await source?.findNin?.({ ...QUERY, nin: '99000000001' }, call())).toEqual({ found: false })
+  await source?.close?.()
 })

@@ -33,7 +33,8 @@ function writeCondition(body: Body, condition: Condition, file: VendorFile): voi
   const { values = [], present = [], any_present = [], text } = condition
   for (const { at, is, is_not } of values) {
     const [first] = is ?? []
-    write(body, at, first ?? (is_not?.includes(true) ? false : 'other'))
+    const isRecord = is === undefined && read(body, at) !== undefined
+    if (!isRecord) write(body, at, first ?? (is_not?.includes(true) ? false : 'other'))
   }
   for (const path of [...present, ...any_present.slice(0, 1)])
     if (read(body, path) === undefined) write(body, path, 'SAMPLE')
