@@ -174,7 +174,9 @@ const check = defineRoute({
   role: 'operator',
   output: SourceChecked,
   run: async (deps, { params, actor }) => {
-    const { config, store, audit, leases } = deps.context
+    const { store, audit, leases, sourceChain } = deps.context
+    // The file of a vendor may have been read again.
+    const config = { ...deps.context.config, vendors: sourceChain.vendors() }
     const checking = { config, store, audit, leases, author: actor.name }
     const { ok, asked, result, ms, explanation } = await checkVendor(
       checking,

@@ -4,6 +4,8 @@ import { dojah } from '../../src/simulator/dojah.ts'
 import { CANARY } from '../../src/simulator/faults.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { toFileHash } from '../../src/sources/proof-table.ts'
+import type { VendorFile } from '../../src/sources/vendor-file/schema.ts'
+import { type LoadedFile, toFileVendor, type VendorInUse } from '../../src/sources/vendors.ts'
 import { useShippedFile } from '../sources/shipped-file.ts'
 import { readRows } from './audit-rows.ts'
 import { openTestConsole, type TestConsole } from './test-console.ts'
@@ -141,6 +143,18 @@ describe('the sources', () => {
     expect(bad.text).not.toContain(CANARY)
     const rows = await readRows(at, 'source_checked')
     expect(rows.map(({ detail }) => detail)).toEqual(['dojah; by bola', 'dojah; by bola'])
+  })
+
+  it('are checked with the file that was read last', async () => {
+    const { config, sourceChain } = at.context
+    const inUse = config.vendors.dojah as VendorInUse
+    const loaded = inUse.vendor.loaded as LoadedFile
+    const file = JSON.parse(JSON.stringify(loaded.file).replaceAll('"found"', '"refused"')) as VendorFile
+    const other = { ...inUse, vendor: toFileVendor({ ...loaded, file }) }
+    await sourceChain.reload({ ...config, vendors: { dojah: other } })
+    expect((await post('dojah/check')).json()).toMatchObject({ ok: false })
+    await sourceChain.reload(config)
+    expect((await post('dojah/check')).json()).toMatchObject({ ok: true })
   })
 
   it.each(['registry', 'unknown', '__proto__'])(
