@@ -12,7 +12,7 @@ import type { App } from '../http/app.ts'
 import { relayLeases } from '../keys/rate-limit.ts'
 import { hasPublicSandboxKey, SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import { ConfigError } from '../settings/environment.ts'
-import { createLog } from '../telemetry/log.ts'
+import { createLog, type Log } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { watchClock } from '../telemetry/running-clock.ts'
 import { relayMetrics } from '../telemetry/worker-metrics.ts'
@@ -26,7 +26,11 @@ const STREAM_MS = 5000
 
 /** Runs the server until it is told to stop. Of several workers, the first has the admin listener and prints the banner. */
 export async function serve(workerNumber = 1): Promise<void> {
-  const context = await createContext(toWorkerConfig(loadConfig(), workerNumber), undefined, workerNumber)
+  const config = toWorkerConfig(loadConfig(), workerNumber)
+  const { promise: started, resolve: start } = Promise.withResolvers<Context>()
+  // A signal that comes during the start must not end the process.
+  onReloadSignal(config, () => void started.then(reload))
+  const context = await createContext(config, undefined, workerNumber)
   await context.store.refuseWrites()
   const app = createApiServer(context)
   const isFirst = workerNumber === 1
@@ -36,11 +40,7 @@ export async function serve(workerNumber = 1): Promise<void> {
     await listen(app, context.config.host, context.config.port, 'TABBAT_PORT')
     stopOnSignal(context, stopAll)
     stopOnBug(context)
-    onReloadSignal(context.config, () => {
-      context.log.reopen()
-      context.certificate?.check()
-      void reloadVendors(context)
-    })
+    start(context)
     if (isFirst) others.admin = await openAdmin(context, app)
     if (isFirst) others.metrics = await openMetrics(context)
   } catch (error) {
@@ -271,13 +271,28 @@ export function runWorkers(config: Config): void {
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-  onReloadSignal(config, () => {
-    log.reopen()
-    for (const worker of Object.values(cluster.workers ?? {}) as Worker[]) worker.process.kill('SIGHUP')
-  })
+  relayReloads(config, log)
   relayMetrics(createProcessMetrics())
   if (config.rateLimit !== 'off') relayLeases(config.rateLimit, config.workers)
   start(1)
+}
+
+/** Passes SIGHUP on to the workers. It would end one that is starting, which therefore gets it when it has started. */
+function relayReloads(config: Config, log: Pick<Log, 'reopen'>): void {
+  const started = new WeakSet<Worker>()
+  const waiting = new WeakSet<Worker>()
+  const reloadWorker = (worker: Worker) => worker.process.kill('SIGHUP')
+  cluster.on('message', (worker, message: unknown) => {
+    if (message !== STARTED) return
+    started.add(worker)
+    if (waiting.delete(worker)) reloadWorker(worker)
+  })
+  onReloadSignal(config, () => {
+    log.reopen()
+    for (const worker of Object.values(cluster.workers ?? {}) as Worker[])
+      if (started.has(worker)) reloadWorker(worker)
+      else waiting.add(worker)
+  })
 }
 
 /** Until when workers that get this signal now still accept requests: see signals.ts. */
@@ -335,6 +350,12 @@ function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
  */
 function onReloadSignal({ logFile, tlsCert, vendorsDir }: Config, reload: () => void): void {
   if ([logFile, tlsCert, vendorsDir].some((setting) => setting !== undefined)) process.on('SIGHUP', reload)
+}
+
+function reload(context: Context): void {
+  context.log.reopen()
+  context.certificate?.check()
+  void reloadVendors(context)
 }
 
 /** A mistake in a file or in a setting of a vendor changes nothing. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
-import { newDataDir, startServer, tabbat } from './tabbat.ts'
+import { childrenOf, newDataDir, startServer, tabbat } from './tabbat.ts'
 
 const NIN = '12345678901'
 const PHONE = '08035678901'
@@ -83,3 +83,23 @@ it.each(['1', '2'])(
   },
   60_000,
 )
+
+it('SIGHUP ends no worker that is starting', async () => {
+  const log = join(newDataDir(), 'tabbat.log')
+  const folder = newDataDir()
+  writeFile(folder, 'title')
+  const server = await startServer({
+    ...vendor.settings,
+    TABBAT_WORKERS: '4',
+    TABBAT_NIN_SOURCES: 'dojah',
+    TABBAT_VENDORS_DIR: folder,
+    TABBAT_LOG_FILE: log,
+  })
+  const countEvents = (name: string) => readFileSync(log, 'utf8').split(`"${name}"`).length - 1
+  // The first worker prints the banner. The others start after it.
+  await expect.poll(async () => (await childrenOf(server.child.pid)).length).toBe(4)
+  server.child.kill('SIGHUP')
+  await expect.poll(() => countEvents('started'), { timeout: 30_000 }).toBe(4)
+  expect(countEvents('worker_died')).toBe(0)
+  expect(await server.stop()).toBe(0)
+}, 60_000)
