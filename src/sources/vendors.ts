@@ -145,11 +145,17 @@ export function loadVendorFile(path: string): LoadedFile | { readonly problems: 
     content = JSON.parse(text)
   } catch (error) {
     if (error instanceof UntrustedPath) return { problems: [error.message] }
-    return problem(error instanceof SyntaxError ? `it is not JSON: ${error.message}.` : 'it cannot be read.')
+    return problem(error instanceof SyntaxError ? `it is not JSON${toPlace(error)}.` : 'it cannot be read.')
   }
   const { file, problems } = checkVendorFile(content) as { file?: VendorFile; problems?: readonly string[] }
   if (file) return { name, file, text, path }
   return { problems: (problems ?? []).map((text) => `${path}: ${text}`) }
+}
+
+/** Where it breaks off. The message itself repeats a piece of the file, which may be a saved answer of a vendor. */
+const toPlace = ({ message }: SyntaxError) => {
+  const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(message) ?? []
+  return line === undefined ? '' : `: line ${line}, column ${column}`
 }
 
 const toMap = (vendors: readonly Vendor[]): Vendors => new Map(vendors.map((vendor) => [vendor.name, vendor]))

@@ -1,5 +1,9 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { checkVendorFile } from '../../../src/sources/vendor-file/check.ts'
+import { loadVendorFile } from '../../../src/sources/vendors.ts'
 
 const FILE = {
   title: 'Acme',
@@ -129,4 +133,10 @@ describe('a vendor file', () => {
       )
     },
   )
+})
+
+it('that is not JSON is refused without repeating a piece of it', () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'tabbat-vendors-')), 'acme.json')
+  writeFileSync(path, '{\n  "nin": "12345678901" oops\n}', { mode: 0o600 })
+  expect(loadVendorFile(path)).toEqual({ problems: [`${path}: it is not JSON: line 2, column 24.`] })
 })
