@@ -30,7 +30,7 @@ export type ArchiveDeps = {
   readonly by: string
   readonly isStopped?: () => boolean
   /** Called after each step, for progress. A test ends the process here. */
-  readonly onStep?: (step: ArchiveStep) => void
+  readonly onStep?: (step: ArchiveStep) => void | Promise<void>
   readonly onProgress?: (rows: number, total: number) => void
 }
 
@@ -96,7 +96,7 @@ async function writeProved(
     await rm(draft, { force: true })
     throw error
   })
-  onStep?.('proved')
+  await onStep?.('proved')
   await publishFile(draft, path)
   onStep?.('published')
   return signed
