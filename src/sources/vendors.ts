@@ -140,8 +140,12 @@ export function loadVendorFile(path: string): LoadedFile | { readonly problems: 
   try {
     // The file decides where credentials and numbers are sent.
     refuseUntrustedPath(path)
-    if (statSync(path).size > MAX_FILE_BYTES) return problem('it is larger than 1 MiB.')
-    text = readFileSync(path, 'utf8')
+    const stats = statSync(path)
+    // Reading a pipe would wait for its writer.
+    if (!stats.isFile()) return problem('it is not a file.')
+    if (stats.size > MAX_FILE_BYTES) return problem('it is larger than 1 MiB.')
+    // Some editors begin a file with a byte order mark.
+    text = readFileSync(path, 'utf8').replace(/^\ufeff/, '')
     content = JSON.parse(text)
   } catch (error) {
     if (error instanceof UntrustedPath) return { problems: [error.message] }

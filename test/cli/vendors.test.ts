@@ -1,4 +1,5 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -42,6 +43,30 @@ describe('tabbat vendors list', () => {
     const { code, stdout, stderr } = await tabbat({ TABBAT_VENDORS_DIR: folder }, 'vendors', 'list')
     expect([code, stdout]).toEqual([1, expect.stringContaining('dojah')])
     expect(stderr).toContain('acme.json: the file needs the member rules.')
+  })
+})
+
+describe('the folder of the operator', () => {
+  it('may have a pipe, which is never waited for, and other things that are no file', async () => {
+    const { folder } = writeVendor('broken', '{\n"name": Obi 12345678901}')
+    execFileSync('mkfifo', [join(folder, 'pipe.json')])
+    mkdirSync(join(folder, 'folder.json'))
+    const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`
+    const request = { ...DOJAH.operations.nin.request, body: '@' }
+    const operations = { ...DOJAH.operations, nin: { request } }
+    writeVendor('deep', JSON.stringify({ ...DOJAH, operations }).replace('"@"', deep), folder)
+    const { code, stderr } = await tabbat({ TABBAT_VENDORS_DIR: folder }, 'vendors', 'validate')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/pipe\.json: it is not a file\.\n/)
+    expect(stderr).toMatch(/folder\.json: it is not a file\.\n/)
+    expect(stderr).toMatch(/deep\.json: the file is nested deeper than 50 levels\.\n/)
+    expect(stderr).toMatch(/broken\.json: it is not JSON.*\.\n/)
+    expect(stderr).not.toMatch(/Obi|1234/)
+  })
+
+  it('may have a file that begins with a byte order mark', async () => {
+    const { folder } = writeVendor('acme', `\ufeff${JSON.stringify(DOJAH)}`)
+    expect((await tabbat({ TABBAT_VENDORS_DIR: folder }, 'vendors', 'validate')).code).toBe(0)
   })
 })
 

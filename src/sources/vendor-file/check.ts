@@ -25,6 +25,8 @@ export type Checked =
 
 /** Checks the content of a vendor file: its shape first, then that its parts fit together. */
 export function checkVendorFile(content: unknown): Checked {
+  if (isDeeperThan(content, MAX_DEPTH))
+    return { problems: [`the file is nested deeper than ${MAX_DEPTH} levels.`] }
   const problems = [...listShapeProblems(content)]
   if (problems.length > 0) return { problems }
   const file = withoutComments(content as VendorFile)
@@ -36,6 +38,14 @@ export function checkVendorFile(content: unknown): Checked {
   )
   return problems.length > 0 ? { problems } : { file }
 }
+
+/** A body of a request may have any depth, and all of it is walked through. */
+const MAX_DEPTH = 50
+
+const isDeeperThan = (value: unknown, depth: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (depth === 0 || Object.values(value).some((inner) => isDeeperThan(inner, depth - 1)))
 
 type Verbose = ErrorObject & { readonly parentSchema?: Readonly<Record<string, unknown>> }
 
