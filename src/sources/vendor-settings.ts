@@ -95,6 +95,16 @@ const READERS: Readonly<Record<(typeof SETTING_TYPES)[number], (text: string) =>
   pattern,
 }
 
+/** The value of a default in a vendor file; what is wrong with it, as an InvalidSetting. */
+export function readDefault(type: keyof typeof READERS = 'credential', text?: string): unknown {
+  if (text === undefined) return undefined
+  try {
+    return READERS[type](text)
+  } catch (error) {
+    return error
+  }
+}
+
 /** For vendors that accept the W3C header `traceparent`. Other vendors get no trace ids. */
 export const traceparentSetting = (vendor: string) =>
   setting(

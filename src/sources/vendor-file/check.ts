@@ -1,13 +1,14 @@
 import { createRequire } from 'node:module'
 import type { Ajv as AjvType, ErrorObject, ValidateFunction } from 'ajv'
-import { isAboutNoPerson } from '../reply.ts'
+import { InvalidSetting } from '../../settings/setting.ts'
+import { readDefault } from '../vendor-settings.ts'
 import type { AnswerMap } from './answer-map.ts'
+import { listEvidenceProblems } from './evidence.ts'
 import { TEXT_LISTS } from './rules.ts'
 import {
   type Condition,
   OPERATIONS,
   type OperationName,
-  SETTING_TYPES,
   VendorFile,
   type VendorOperation,
   type VendorRequest,
@@ -223,40 +224,19 @@ function* listRuleProblems(file: VendorFile): Generator<string> {
   }
 }
 
-/** What a caller is told as "not verified", or what stops the search: it needs words of the vendor. */
-const NEED_EVIDENCE: readonly string[] = ['not_found', 'watch_listed', 'names_differ']
-
-/** Web frameworks and proxies repeat the HTTP status in the body. */
-const isStatus = (value: unknown) => /^[45]\d\d$/.test(String(value))
-
-const hasEvidence = ({ text, values = [] }: Condition) =>
-  text !== undefined || values.some(({ is }) => is?.every((value) => !isStatus(value)))
-
 function* listProblemsOfRule(file: VendorFile, rule: VendorRule, place: string): Generator<string> {
   const { if: condition } = rule
   if (Object.keys(condition).length === 0) yield `${place}.if must not be empty.`
-  if (NEED_EVIDENCE.includes(rule.then) && !hasEvidence(condition))
-    yield `${place}: ${rule.then} needs a text, or a value that is one of the vendor’s own. A wrong path, a proxy or a failure of the vendor has the same status, or lacks the same member.`
-  if (NEED_EVIDENCE.includes(rule.then)) yield* listAmbiguousTexts(file, condition, place)
+  yield* listEvidenceProblems(file, rule, place)
   if ((rule.then === 'by_status') !== (rule.status_at !== undefined))
     yield `${place}: by_status and status_at go together.`
   for (const [index, { is, is_not }] of (condition.values ?? []).entries())
     if ((is === undefined) === (is_not === undefined))
       yield `${place}.if.values[${index}] needs one of is and is_not.`
   yield* listTextProblems(file, condition, place)
-}
-
-/** Lists that never mean that there is no such person. */
-const NOT_ABOUT_PERSON = ['temporary', 'format', 'funds']
-
-/** "Not found" is what a web server says of a path. */
-function* listAmbiguousTexts(file: VendorFile, { text }: Condition, place: string): Generator<string> {
-  for (const name of text?.says ?? []) {
-    if (NOT_ABOUT_PERSON.includes(name)) yield `${place}: a text of the list ${name} is not about a person.`
-    for (const phrase of file.texts?.[name] ?? [])
-      if (isAboutNoPerson(phrase))
-        yield `texts.${name} has ${JSON.stringify(phrase)}, which may be about a path, an account or a failure: it cannot mean that there is no such person.`
-  }
+  const { values = [], present, any_present, absent, text } = condition
+  const paths = { values: values.map(({ at }) => at), present, any_present, absent, text: text?.at }
+  yield* listUnsafePaths(paths, `${place}.if`)
 }
 
 function* listTextProblems(file: VendorFile, { text }: Condition, place: string): Generator<string> {
@@ -270,12 +250,14 @@ function* listTextProblems(file: VendorFile, { text }: Condition, place: string)
 }
 
 function* listAnswerProblems(file: VendorFile): Generator<string> {
+  yield* listUnsafePaths(file.error_text, 'error_text')
   for (const name of OPERATIONS) {
     const described = file.answers[name]
     const answer = described ?? (name === 'virtual_nin' ? file.answers.nin : undefined)
     if (file.operations[name] && !answer) yield `answers needs the member ${name}, for operations.${name}.`
     if (described && !file.operations[name]) yield `answers.${name} is never used.`
     if (described) yield* listProblemsOfAnswer(file, described, name)
+    else if (answer) yield* listUnsent(file, answer, 'nin', name)
   }
 }
 
@@ -288,8 +270,18 @@ function* listProblemsOfAnswer(file: VendorFile, answer: AnswerMap, name: Operat
   if (!answer.fields && answer.same_fields !== true)
     yield `${place} needs the member fields, or "same_fields": true.`
   yield* listAskedProblems(file, answer, name)
-  for (const [where, text] of listTexts({ ...answer, rules: '' }, place))
-    if (text.split('.').some((part) => UNSAFE.includes(part)))
+  const isAsked = [...answer.phones, ...(answer.second_phones ?? [])].map(
+    (phone) => typeof phone !== 'string',
+  )
+  if (new Set(isAsked).size > 1)
+    yield `${place} must not take phones both from the answer and from the request: the latter always match.`
+  yield* listUnsafePaths({ ...answer, rules: '' }, place)
+}
+
+/** Every object has these members, whatever a vendor answers. */
+function* listUnsafePaths(tree: unknown, place: string): Generator<string> {
+  for (const [where, text] of listTexts(tree, place))
+    if (text.split('.').some((part) => part in Object.prototype))
       yield `${where} names ${text}, which is no member of an answer.`
 }
 
@@ -303,15 +295,25 @@ const SENT_AS: Readonly<Record<string, readonly string[]>> = {
 
 /** What is taken from the request must have been compared by the vendor: it was sent, and the answer says that it matches. */
 function* listAskedProblems(file: VendorFile, answer: AnswerMap, name: OperationName): Generator<string> {
-  const request = [...listTexts(file.operations[name]?.request, '')].map(([, text]) => text)
-  const asked = [...listAsked(answer, `answers.${name}`)]
-  for (const [where, detail] of asked)
-    if (!SENT_AS[detail]?.some((value) => request.some((text) => text.includes(`{${value}}`))))
-      yield `${where} is the ${detail} of the request, which is never sent to the vendor.`
-  if (asked.length === 0) return
-  for (const [index, rule] of (file.rules[answer.rules] ?? []).entries())
+  yield* listUnsent(file, answer, name, name)
+  if ([...listAsked(answer, '')].length === 0) return
+  const rules = Object.hasOwn(file.rules, answer.rules) ? file.rules[answer.rules] : undefined
+  for (const [index, rule] of (rules ?? []).entries())
     if (rule.then === 'found' && !rule.if.values?.some(({ is }) => is !== undefined))
       yield `rules.${answer.rules}[${index}]: found must follow from a value that says that the details match, because answers.${name} takes them from the request.`
+}
+
+/** The answer to a virtual NIN may be described by that to a NIN, but its request is its own. */
+function* listUnsent(
+  file: VendorFile,
+  answer: AnswerMap,
+  name: OperationName,
+  operation: OperationName,
+): Generator<string> {
+  const request = [...listTexts(file.operations[operation]?.request, '')].map(([, text]) => text)
+  for (const [where, detail] of listAsked(answer, `answers.${name}`))
+    if (!SENT_AS[detail]?.some((value) => request.some((text) => text.includes(`{${value}}`))))
+      yield `${where} is the ${detail} of the request, which operations.${operation} never sends to the vendor.`
 }
 
 /** The places in which a value of the request stands. */
@@ -322,8 +324,6 @@ function* listAsked(part: unknown, place: string): Generator<readonly [place: st
     for (const [name, inner] of Object.entries(part))
       yield* listAsked(inner, Array.isArray(part) ? `${place}[${name}]` : `${place}.${name}`)
 }
-
-const UNSAFE = ['__proto__', 'constructor', 'prototype']
 
 /** Names that every vendor has. */
 const RESERVED = [
@@ -339,14 +339,21 @@ const RESERVED = [
 
 function* listSettingProblems(file: VendorFile): Generator<string> {
   const whole = JSON.stringify({ ...file, settings: undefined })
-  for (const [name, { type = SETTING_TYPES[0], required, default: value }] of Object.entries(
-    file.settings ?? {},
-  )) {
+  for (const [name, entry] of Object.entries(file.settings ?? {})) {
     const place = `settings.${name}`
     if (RESERVED.includes(name) || name in VALUES) yield `${place}: every vendor has a value of this name.`
-    if (required && value !== undefined) yield `${place} is required, so it has no default.`
-    if (type === 'pattern' && value === undefined) yield `${place} needs a default.`
+    yield* listDefaultProblems(entry, place)
     if (!whole.includes(`{${name}}`) && !whole.includes(`"setting":"${name}"`))
       yield `${place} is never used.`
   }
+}
+
+function* listDefaultProblems(
+  { type, required, default: value }: NonNullable<VendorFile['settings']>[string],
+  place: string,
+): Generator<string> {
+  if (required && value !== undefined) yield `${place} is required, so it has no default.`
+  if (type === 'pattern' && value === undefined) yield `${place} needs a default.`
+  const read = readDefault(type, value)
+  if (read instanceof InvalidSetting) yield `${place}.default ${read.message}.`
 }

@@ -98,6 +98,18 @@ describe('a vendor file', () => {
       { request: { method: 'POST', path: 'token' }, token_at: 't' },
       'path must begin with /',
     ],
+    [
+      'rules.all.1.if.present',
+      ['__proto__'],
+      'rules.all[1].if.present[0] names __proto__, which is no member',
+    ],
+    ['rules.all.1.if.present', ['toString'], 'rules.all[1].if.present[0] names toString, which is no member'],
+    ['error_text', 'constructor', 'error_text names constructor, which is no member'],
+    [
+      'answers.nin.phones',
+      ['phone', { asked: 'phone' }],
+      'answers.nin must not take phones both from the answer and from the request',
+    ],
     ['settings.url', { help: 'The address of it.' }, 'settings.url: every vendor has a value of this name.'],
     ['settings.spare', { help: 'Nothing uses this one.' }, 'settings.spare is never used.'],
     ['texts', { spare: ['no such one'] }, 'texts.spare is never used.'],
@@ -111,11 +123,40 @@ describe('a vendor file', () => {
     [{ status: [404], present: ['error'] }],
     [{ values: [{ at: 'statusCode', is: [404] }] }],
     [{ values: [{ at: 'code', is_not: ['00'] }] }],
+    [{ status: [200], values: [{ at: 'success', is: [false] }] }],
+    [{ status: [200], values: [{ at: 'success', is: [true] }], absent: ['person'] }],
+    [{ values: [{ at: 'status', is: ['error', 'Failed'] }] }],
+    [{ values: [{ at: 'code', is: ['00', 0, 200] }] }],
+    [{ values: [{ at: 'code', is: ['44', 'BAD_REQUEST'] }] }],
+    [{ status: [404], values: [{ at: 'error', is: ['Not Found'] }] }],
+    [{ status: [404], values: [{ at: 'error.status', is: ['NOT_FOUND'] }] }],
+    [{ status: [400], values: [{ at: 'message', is: ['Insufficient balance'] }] }],
   ])('must not conclude from %j that there is no such person', (condition) => {
     expect(problemsWith('rules.all', rule(condition)).join('\n')).toContain(
       'not_found needs a text, or a value',
     )
     expect(problemsWith('rules.all', rule(condition, 'failure'))).toEqual([])
+  })
+
+  it.each([
+    [{ values: [{ at: 'data.status', is: ['not_found'] }] }],
+    [{ values: [{ at: 'code', is: ['01', 1] }] }],
+    [{ values: [{ at: 'success', is: [false] }], text: { says: ['no_such_person'] } }],
+  ])('may conclude it from %j', (condition) => {
+    expect(problemsWith('rules.all', rule(condition))).toEqual([])
+  })
+
+  it('must not have a pattern for it that holds for an error of another kind', () => {
+    const all = rule({ text: { says: ['{other}'] } })
+    const problemsOf = (pattern: string) => {
+      const other = { type: 'pattern', help: 'Texts for another phone.', default: pattern }
+      const file = { ...FILE, settings: { ...FILE.settings, other }, rules: { all } }
+      return (checkVendorFile(file) as { problems?: readonly string[] }).problems?.join() ?? ''
+    }
+    expect(problemsOf('phone.*differs')).toBe('')
+    expect(problemsOf('.*')).toContain('settings.other.default holds for "Not found"')
+    expect(problemsOf('fund|balance')).toContain('settings.other.default holds for "Insufficient balance"')
+    expect(problemsOf('(')).toContain('settings.other.default must be a regular expression')
   })
 
   it.each(['temporary', 'format'])('must not conclude it from a text of the list %s', (list) => {
@@ -124,15 +165,45 @@ describe('a vendor file', () => {
     )
   })
 
-  it.each(['Not Found', 'App not found', 'Try again later', 'Invalid API key'])(
-    'must not conclude it from the text %j',
-    (text) => {
-      const file = { ...FILE, texts: { own: [text] }, rules: { all: rule({ text: { says: ['own'] } }) } }
-      expect((checkVendorFile(file) as { problems?: readonly string[] }).problems?.join()).toContain(
-        'it cannot mean',
-      )
-    },
-  )
+  it.each([
+    'Not Found',
+    'App not found',
+    'Try again later',
+    'Invalid API key',
+    'Failed',
+    'Error!',
+    'An error occurred.',
+    'Verification failed',
+    'Bad Request',
+    'Internal Server Error',
+    'Something went wrong',
+    'Too many requests',
+    'Access denied',
+  ])('must not conclude it from the text %j', (text) => {
+    const file = { ...FILE, texts: { own: [text] }, rules: { all: rule({ text: { says: ['own'] } }) } }
+    expect((checkVendorFile(file) as { problems?: readonly string[] }).problems?.join()).toContain(
+      'it cannot mean',
+    )
+  })
+
+  it('must not take the phone from a request for a virtual NIN that does not send it', () => {
+    const nin = { method: 'POST', path: '/nin', body: { id: '{number}', phone: '{phone}' } }
+    const virtual = { method: 'POST', path: '/vnin', body: { id: '{number}' } }
+    const match = toRule('person', { values: [{ at: 'phone', is: ['MATCH'] }] }, 'found')
+    const file = {
+      ...FILE,
+      operations: { nin: { request: nin }, virtual_nin: { request: virtual } },
+      answers: { nin: { ...FILE.answers.nin, phones: [{ asked: 'phone' }] } },
+      rules: { all: [FILE.rules.all[0], match] },
+    }
+    const unknown = { ...file, answers: { nin: { ...file.answers.nin, rules: '__proto__' } } }
+    expect((checkVendorFile(unknown) as { problems?: readonly string[] }).problems).toContain(
+      'answers.nin.rules names __proto__, which is not in rules.',
+    )
+    expect((checkVendorFile(file) as { problems?: readonly string[] }).problems).toEqual([
+      'answers.nin.phones[0] is the phone of the request, which operations.virtual_nin never sends to the vendor.',
+    ])
+  })
 })
 
 it('that is not JSON is refused without repeating a piece of it', () => {

@@ -1,0 +1,62 @@
+import { isAboutNoPerson } from '../reply.ts'
+import { readDefault } from '../vendor-settings.ts'
+import type { Condition, VendorFile, VendorRule } from './schema.ts'
+
+/** What a caller is told as "not verified", or what stops the search: it needs words of the vendor. */
+const NEED_EVIDENCE: readonly string[] = ['not_found', 'watch_listed', 'names_differ']
+
+/** Why a rule could say "not verified" by mistake. */
+export function* listEvidenceProblems(file: VendorFile, rule: VendorRule, place: string): Generator<string> {
+  if (!NEED_EVIDENCE.includes(rule.then)) return
+  if (!hasEvidence(rule.if))
+    yield `${place}: ${rule.then} needs a text, or a value that is one of the vendor’s own. A wrong path, a proxy or a failure of the vendor has the same status or the same value, or lacks the same member.`
+  for (const name of rule.if.text?.says ?? []) {
+    if (NOT_ABOUT_PERSON.includes(name)) yield `${place}: a text of the list ${name} is not about a person.`
+    yield* listAmbiguousTexts(file, name)
+    yield* listAmbiguousPattern(file, name)
+  }
+}
+
+/** Of any success or failure: these say nothing about a person. Web frameworks and proxies repeat the HTTP status in the body. */
+const GENERAL =
+  /^([45]\d\d|200|0+|true|false|yes|no|n?ok|success(ful)?|completed?|unsuccessful|fail(ed|ure)?|bad request|forbidden|(access|permission) denied|too many requests|something went wrong|((an?|unknown|unexpected|internal|server|system|service|general|validation|http) )*(errors?|exception)( (has )?occurred)?|(verification|validation|request|look-?up|search|operation|transaction|process) (has |was |is )?(failed|failure|error|unsuccessful|rejected|declined))$/i
+
+const isGeneral = (value: unknown) => GENERAL.test(toWords(value))
+
+/** BAD_REQUEST is "BAD REQUEST". */
+const toWords = (value: unknown) =>
+  String(value)
+    .replaceAll(/[_-]/g, ' ')
+    .replace(/[\s.!]+$/, '')
+    .trim()
+
+/** Where web servers say what was wrong, as in {"error": "Not Found"}. */
+const ERROR_PLACE =
+  /(^|\.)errors?(\.|$)|(^|\.)(message|msg|detail|title|name|reason|description|status_?text)$/i
+
+const isEvidence = (at: string, value: unknown) =>
+  !isGeneral(value) && !(ERROR_PLACE.test(at) && isAboutNoPerson(toWords(value)))
+
+const hasEvidence = ({ text, values = [] }: Condition) =>
+  text !== undefined || values.some(({ at, is }) => is?.every((value) => isEvidence(at, value)))
+
+/** Lists that never mean that there is no such person. */
+const NOT_ABOUT_PERSON = ['temporary', 'format', 'funds']
+
+/** "Not found" is what a web server says of a path. */
+function* listAmbiguousTexts({ texts }: VendorFile, name: string): Generator<string> {
+  for (const phrase of texts?.[name] ?? [])
+    if (isAboutNoPerson(phrase) || isGeneral(phrase))
+      yield `texts.${name} has ${JSON.stringify(phrase)}, which may be about a path, an account or a failure: it cannot mean that there is no such person.`
+}
+
+const OTHER_TEXTS = ['Not found', 'Insufficient balance', 'Invalid API key', 'Internal server error']
+
+function* listAmbiguousPattern({ settings }: VendorFile, name: string): Generator<string> {
+  const setting = /^\{(.*)\}$/.exec(name)?.[1] ?? ''
+  const { type, default: text } = settings?.[setting] ?? {}
+  const pattern = readDefault(type, text)
+  const held = pattern instanceof RegExp && OTHER_TEXTS.find((other) => pattern.test(other))
+  if (held)
+    yield `settings.${setting}.default holds for "${held}": it cannot mean that there is no such person.`
+}
