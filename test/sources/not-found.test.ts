@@ -6,6 +6,7 @@ import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { youverify } from '../../src/simulator/youverify.ts'
 import { bearer, openTestApp, type TestApp } from '../app.ts'
 import { type Kind, kindsOf, mainKindOf, toRequest } from './identity-vendors.ts'
+import { useShippedFile } from './shipped-file.ts'
 
 /** An error of a vendor that is not about the person never leads to "not verified". */
 const NIN = '12345678901'
@@ -75,6 +76,35 @@ it.each([
   const server = await openServer([vendor], script.name, NAMES_OPTIONAL)
   vendor.answerWith(reply)
   expect((await verify(server)).json().code).toBe('not_verified')
+})
+
+/** Codes for "no such person" beside a text about something else. */
+const CODED: readonly (readonly [string, object, place: string])[] = [
+  ['prembly', { status: false, response_code: '01' }, 'detail'],
+  ['prembly', { status: false, response_code: '01', message: 'Verification failed' }, 'detail'],
+  ['seamfix', { responseCode: '00', verificationStatus: 'NOT VERIFIED' }, 'description'],
+  ['smileid', { ResultCode: '1013', Actions: { Verify_ID_Number: 'Not Verified' } }, 'ResultText'],
+  ['youverify', { success: true, statusCode: 200, data: { status: 'not_found' } }, 'message'],
+]
+
+describe.each(CODED)('the code of %s for "no such person", %j', (name, body, place) => {
+  const { ask } = useShippedFile(name)
+  const details = { first_name: 'Ada', last_name: 'Obi' }
+
+  it.each([
+    ['Insufficient wallet balance', 'funds'],
+    ['NIMC is not available at the moment', 'vendor_down'],
+    ['Invalid API key', 'credentials'],
+    ['Merchant not found', 'unknown_account'],
+  ])('is no answer beside %j', async (text, problem) => {
+    const reply = { status: 200, body: { ...body, [place]: text } }
+    await expect(ask('nin', reply, { details })).rejects.toMatchObject({ problem })
+  })
+
+  it('is one beside other texts', async () => {
+    const { answer } = await ask('nin', { status: 200, body: { ...body, [place]: 'Done' } }, { details })
+    expect(answer).toMatchObject({ found: false })
+  })
 })
 
 it('a wrong path opens the breaker, as any other failure does', async () => {

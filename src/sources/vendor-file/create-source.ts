@@ -2,6 +2,8 @@ import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import { isVirtualNin, type PersonDetails } from '../../contract/person.ts'
 import type { Kind } from '../../crypto/mac.ts'
+import { toFields, toText } from '../record.ts'
+import { isAboutNoPerson, statusError, TEXT_FIELDS } from '../reply.ts'
 import type { Answer, Call, HttpReply, Send, Source, VendorDeps } from '../source.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
 import { compileAnswer } from './answer.ts'
@@ -99,15 +101,33 @@ export function compileOperation(
     const rule = toRule(reply, question)
     const outcome = rule?.then
     if (outcome === 'found') return { rule, answer: readRecord(reply.body, question) }
+    const text = toErrorText(reply.body)
+    if (rule && NO_RECORD.includes(rule.then)) refuseDoubtful(name, rule, reply, text)
     const reference = readReference?.(reply.body)
     const missing = { found: false as const, ...(reference !== undefined && { reference }) }
     if (outcome === 'not_found') return { rule, answer: missing }
     if (outcome === 'watch_listed') return { rule, answer: { ...missing, watchlisted: true } }
     if (outcome === 'names_differ') return { rule, answer: { ...missing, namesDiffer: true } }
-    throw ruleError(name, rule, reply, toErrorText(reply.body))
+    throw ruleError(name, rule, reply, text)
   }
   return { toRequest: compileRequest(described.request, settings, file.authentication), read, toRule }
 }
+
+const NO_RECORD: readonly string[] = ['not_found', 'watch_listed', 'names_differ']
+
+/**
+ * Some vendors have one code for all errors. Beside a status or a text that is about the account or the vendor, a code does not mean that
+ * there is no such person.
+ */
+function refuseDoubtful(source: string, rule: VendorRule, { status, body }: HttpReply, text: string): void {
+  if (rule.if.text) return
+  const fields = toFields(body)
+  const other = [text, ...TEXT_FIELDS.map((name) => toText(fields[name]))].find(isAboutNoPerson)
+  if (other === undefined && status < 500 && !NOT_ABOUT_PERSON.includes(status)) return
+  throw statusError(source, Math.max(status, 400), other)
+}
+
+const NOT_ABOUT_PERSON: readonly number[] = [401, 402, 403, 408, 429]
 
 /** The details without which the vendor is passed over. */
 export function listNeeds(file: VendorFile, operation: OperationName, settings: SettingValues) {

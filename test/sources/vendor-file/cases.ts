@@ -110,6 +110,7 @@ export const CASES: Readonly<Record<string, readonly Case[]>> = {
     nin(404, { success: false, statusCode: 404, message: 'NIN not found' }, 'not_found'),
     nin(200, { success: false, message: 'Record not found' }, 'not_found'),
     nin(200, { success: false, statusCode: 402, message: 'Insufficient fund' }, 'refused/funds'),
+    nin(200, { success: false, statusCode: 500, message: 'x' }, 'unreachable/vendor_failed'),
     nin(200, { success: false, statusCode: 200, data: { status: 'found' } }, 'bad_response/contradictory'),
     nin(200, { success: true, statusCode: 200, data: { status: 'found' } }, 'found'),
     nin(
