@@ -25,10 +25,16 @@ export async function openSources(
 
 export type OpenedSources = ReadonlyMap<SourceName, Source | ReplaceableSource>
 
-const openConfigured = (config: SourceSettings, name: string, log: Logs) =>
+/** Prices stay those of `config` where other settings were read again. */
+const openConfigured = (
+  config: SourceSettings,
+  name: string,
+  log: Logs,
+  { vendors, sourcesPrivate }: SourceSettings = config,
+) =>
   openVendor(name, {
-    vendors: config.vendors,
-    allowPrivate: config.sourcesPrivate === 'on',
+    vendors,
+    allowPrivate: sourcesPrivate === 'on',
     onPrice: createPriceWatch(config, name, log),
   })
 
@@ -67,7 +73,7 @@ export function createReload(config: SourceSettings, opened: OpenedSources, log:
     )
     const problems = changed.flatMap((name) => listLost(config, next, name))
     if (problems.length > 0) return { changed: [], problems }
-    const others = await Promise.all(changed.map((name) => openConfigured(next, name, log)))
+    const others = await Promise.all(changed.map((name) => openConfigured(config, name, log, next)))
     for (const [index, name] of changed.entries())
       (opened.get(name) as ReplaceableSource).replace(others[index] as Source)
     vendors = {

@@ -17,9 +17,12 @@ afterEach(async () => {
   vendor = undefined
 })
 
-async function openWith(edit: (file: VendorFile) => VendorFile) {
+async function openWith(edit: (file: VendorFile) => VendorFile, price = '50') {
   vendor ??= await openStandIn(dojah)
-  const config = loadConfig({ ...vendor.settings, TABBAT_NIN_SOURCES: 'dojah', TABBAT_DOJAH_PRICE: '50' }, '')
+  const config = loadConfig(
+    { ...vendor.settings, TABBAT_NIN_SOURCES: 'dojah', TABBAT_DOJAH_PRICE: price },
+    '',
+  )
   const inUse = config.vendors.dojah
   if (!inUse?.vendor.loaded) throw new Error('no file')
   const changed = toFileVendor({ ...inUse.vendor.loaded, file: edit(inUse.vendor.loaded.file) })
@@ -50,15 +53,21 @@ it('a call that is under way when a file is read again ends with the file that i
   await source?.close?.()
 })
 
-it('a price of the vendor that is not in the settings is logged once', async () => {
-  const withPrice = (file: VendorFile) => {
-    const { nin } = file.answers
-    return { ...file, answers: { ...file.answers, nin: { ...nin, price: '$.price' } } } as VendorFile
-  }
+const withPrice = (file: VendorFile) => {
+  const { nin } = file.answers
+  return { ...file, answers: { ...file.answers, nin: { ...nin, price: '$.price' } } } as VendorFile
+}
+
+async function openWithPrice() {
   const config = await openWith(withPrice)
   const events: unknown[] = []
-  const log = { event: (_level: string, name: string, fields?: object) => events.push({ name, ...fields }) }
-  const opened = await openSources(config, { registry: { name: 'registry' }, log: log as never })
+  const event = (_level: string, name: string, fields?: object) => void events.push({ name, ...fields })
+  const opened = await openSources(config, { registry: { name: 'registry' }, log: { event } })
+  return { opened, events, ...createReload(config, opened, { event }) }
+}
+
+it('a price of the vendor that is not in the settings is logged once', async () => {
+  const { opened, events } = await openWithPrice()
   const find = () => opened.get('dojah')?.findNin?.(QUERY, call())
   for (const price of ['50.00', 50, '75.50', 75.5, 'free']) {
     vendor?.alter((body) => ({ ...(body as object), price }))
@@ -66,6 +75,15 @@ it('a price of the vendor that is not in the settings is logged once', async () 
   }
   const differs = { name: 'source_price_differs', source: 'dojah', operation: 'verify_nin' }
   expect(events).toEqual([{ ...differs, kobo: 7550, expected_kobo: 5000 }])
+  await opened.get('dojah')?.close?.()
+})
+
+it('a price that was changed after the start is not what calls are counted with, so that it is logged', async () => {
+  const { opened, events, reload } = await openWithPrice()
+  await reload(await openWith(withPrice, '75'))
+  vendor?.alter((body) => ({ ...(body as object), price: 75 }))
+  await opened.get('dojah')?.findNin?.(QUERY, call())
+  expect(events).toMatchObject([{ kobo: 7500, expected_kobo: 5000 }])
   await opened.get('dojah')?.close?.()
 })
 
