@@ -1,5 +1,6 @@
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
+import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { ClaimId, Completion, IdempotencyTable } from '../ledger/idempotency-table.ts'
 
@@ -83,7 +84,11 @@ function createLateAnswers({ table, audit, erasure }: UnfinishedDeps, giveUp: (i
   }
   const write = async (kept: Kept): Promise<void> => {
     const { completion, entry, since } = kept
-    if (completion.subject && performance.now() - since > MAX_UNNAMED_MS) return drop(kept)
+    if (completion.subject && steadyNow() - since > MAX_UNNAMED_MS) {
+      // Its commit may have been executed all the same.
+      await erasure.eraseLate(completion.subject)
+      return drop(kept)
+    }
     // The commit that failed may still be executed. Once the last row of the chain is read, one of the two commits fails.
     await audit.record([])
     if (await table.isHeld(completion.claim)) {
@@ -120,7 +125,7 @@ function createLateAnswers({ table, audit, erasure }: UnfinishedDeps, giveUp: (i
       const { claim, sealed } = answer.completion
       const earlier = answers.get(toText(claim))
       if (earlier) remove(earlier)
-      answers.set(toText(claim), { ...answer, since: performance.now(), tries: 0, storing: undefined })
+      answers.set(toText(claim), { ...answer, since: steadyNow(), tries: 0, storing: undefined })
       bytes += sealed.length
       for (const oldest of answers.values()) {
         if (bytes <= MAX_BYTES) break

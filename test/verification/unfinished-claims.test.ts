@@ -19,6 +19,7 @@ const toAnswer = (name: string, bytes = 10) => ({
 function open(record: (parts: CommitParts) => Promise<undefined>) {
   const waiting = new Set<() => Promise<void>>()
   const released: string[] = []
+  const erased: string[] = []
   const unfinished = createUnfinishedClaims({
     table: {
       release: async ({ name }) => void released.push(Buffer.from(name).toString()),
@@ -30,14 +31,14 @@ function open(record: (parts: CommitParts) => Promise<undefined>) {
       requireHealthy: () => {},
       onceHealthy: (work) => void waiting.add(work),
     },
-    erasure: { eraseLate: async () => 0 },
+    erasure: { eraseLate: async (subject) => erased.push(Buffer.from(subject).toString()) },
   })
   const recover = async () => {
     const works = [...waiting]
     waiting.clear()
     for (const work of works) await work()
   }
-  return { unfinished, recover, released, isWaiting: () => waiting.size > 0 }
+  return { unfinished, recover, released, erased, isWaiting: () => waiting.size > 0 }
 }
 
 it('an answer that can never be written is given up after five tries, and its key can be used again', async () => {
@@ -77,20 +78,24 @@ it('an answer is written once, although its key is used again at the same moment
 })
 
 it('an answer that alone tells the number of its person is stored for as long as an erasure meanwhile is noticed', async () => {
-  vi.useFakeTimers({ toFake: ['performance'] })
+  vi.useFakeTimers({ toFake: ['performance', 'Date'] })
   onTestFinished(() => void vi.useRealTimers())
   const written: string[] = []
-  const { unfinished, recover, released } = open(async ({ completion }) => {
+  const { unfinished, recover, released, erased } = open(async ({ completion }) => {
     written.push(Buffer.from(completion?.claim.name ?? '').toString())
     return undefined
   })
   for (const name of ['early', 'late']) {
     const { completion, entry } = toAnswer(name)
-    unfinished.storeLater({ completion: { ...completion, subject: Buffer.from('person') }, entry })
-    vi.advanceTimersByTime(name === 'late' ? 31_000 : 29_000)
+    unfinished.storeLater({ completion: { ...completion, subject: Buffer.from(name) }, entry })
+    if (name === 'early') vi.advanceTimersByTime(29_000)
+    // The computer was suspended: its clock has gone on, the process has not.
+    else vi.setSystemTime(Date.now() + 31_000)
     await recover()
   }
   expect(written).toEqual(['early'])
+  // Its first commit may have been executed all the same.
+  expect(erased).toEqual(['early', 'late'])
   await unfinished.finishEarlier(toClaim('late'))
   expect(released).toEqual(['late'])
 })
