@@ -64,6 +64,8 @@ export function createUnfinishedClaims(deps: UnfinishedDeps): UnfinishedClaims {
 const MAX_BYTES = 64 * 1024 * 1024
 /** An answer may itself be the reason why its commit fails. */
 const MAX_TRIES = 5
+/** They share a commit, so that all are stored before their leases end. After a failure they are stored one by one. */
+const MAX_AT_ONCE = 64
 /** By then `eraseLate` may no longer find that the person was erased, where only the answer tells the number. */
 const MAX_UNNAMED_MS = 30_000
 
@@ -113,10 +115,13 @@ function createLateAnswers({ table, audit, erasure }: UnfinishedDeps, giveUp: (i
       })
     return kept.storing
   }
+  let atOnce = MAX_AT_ONCE
   const storeAll = async (): Promise<void> => {
     try {
-      for (const kept of answers.values()) await store(kept)
+      while (answers.size > 0) await Promise.all([...answers.values().take(atOnce)].map(store))
+      atOnce = MAX_AT_ONCE
     } catch {
+      atOnce = 1
       audit.onceHealthy(storeAll)
     }
   }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import type { CommitParts } from '../../src/ledger/commit.ts'
@@ -52,6 +53,31 @@ it('an answer that can never be written is given up after five tries, and its ke
   expect(tries).toBe(5)
   await unfinished.finishEarlier(toClaim('one'))
   expect(released).toEqual(['one'])
+})
+
+it('answers share commits, and one that can never be written takes no other with it', async () => {
+  const commits: string[][] = []
+  let names: string[] = []
+  let commit: Promise<undefined> | undefined
+  const { unfinished, recover, isWaiting } = open(({ completion }) => {
+    names.push(Buffer.from(completion?.claim.name ?? '').toString())
+    commit ??= nextTurn().then(() => {
+      commits.push(names)
+      const isRefused = names.includes('bad')
+      names = []
+      commit = undefined
+      if (isRefused) throw new AppError('audit_unavailable')
+      return undefined
+    })
+    return commit
+  })
+  const good = Array.from({ length: 99 }, (_, index) => `good-${index}`)
+  for (const name of ['bad', ...good]) unfinished.storeLater(toAnswer(name))
+  while (isWaiting()) await recover()
+  expect(commits.filter((each) => !each.includes('bad')).flat()).toEqual(good)
+  for (const name of good) unfinished.storeLater(toAnswer(name))
+  await recover()
+  expect(commits.slice(-2).map(({ length }) => length)).toEqual([64, 35])
 })
 
 it('an answer whose claim was taken over is forgotten', async () => {
