@@ -96,6 +96,41 @@ describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
     },
   )
 
+  it('is not given to another request with its key, which is refused as if it had been stored at once', async () => {
+    const nin = await failOnce('fail')
+    await recover()
+    const other = await inject(app, {
+      method: 'POST',
+      url: '/api/v2/kyc/verify-nin',
+      headers: { ...bearer(key), 'idempotency-key': `order-${nin}` },
+      payload: { nin: newNin(), phone: PHONE },
+    })
+    expect([other.statusCode, other.json().code]).toEqual([422, 'idempotency_key_reused'])
+    expect((await verify(nin)).headers['idempotent-replayed']).toBe('true')
+    expect(source.calls).toEqual([nin])
+  })
+
+  it('is not stored over the answer of a node that took over its claim', async () => {
+    const nin = await failOnce('fail')
+    const { context } = server
+    await context.store.database.prepare('UPDATE idempotency SET lease_until = 0').run()
+    fate = 'commit'
+    const elsewhere = createStandIn(true)
+    const other = createApiServer({
+      ...withStandIn(context, elsewhere),
+      local: openLocal(context.store, context.keyring(), context.audit),
+      idempotency: openIdempotency({ paidCalls: 2 }, context.store, context.keyring(), context.audit),
+    })
+    const ask = async () => (await verify(nin, other)).json().data.request_reference as string
+    await expect.poll(async () => (await verify(nin, other)).statusCode).toBe(200)
+    const first = await ask()
+    await context.idempotency.close()
+    expect([await ask(), await ask()]).toEqual([first, first])
+    const rows = await context.store.audit.bySubject(context.toSubjectHash('nin', nin))
+    const outcomes = rows.filter(({ phase }) => phase === 'outcome').map((row) => row.request_reference)
+    expect(new Set(outcomes).size).toBe(outcomes.length)
+  })
+
   it('is stored when the database is back, so that another node can give it', async () => {
     const nin = await failOnce('fail')
     expect(await countStored()).toBe(0)
