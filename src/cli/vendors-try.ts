@@ -6,10 +6,11 @@ import { readPersonNumber, toPhoneCore } from '../contract/person.ts'
 import { UserError } from '../errors.ts'
 import { dim, say, strong, toTable } from '../server/terminal.ts'
 import { readSettings } from '../settings/read-settings.ts'
-import { toAnswerShape } from '../sources/answer-shape.ts'
+import { createNameShaper, toAnswerShape } from '../sources/answer-shape.ts'
 import type { HttpReply } from '../sources/source.ts'
 import { SOURCE_PROBLEMS } from '../sources/source-problem.ts'
 import { OUTCOME_TEXTS } from '../sources/vendor-file/describe.ts'
+import { listMemberNames } from '../sources/vendor-file/places.ts'
 import { OPERATIONS, type OperationName, type VendorFile } from '../sources/vendor-file/schema.ts'
 import { type Trial, tryAnswer } from '../sources/vendor-file/try-answer.ts'
 import { toFileSettings } from '../sources/vendor-settings.ts'
@@ -82,7 +83,7 @@ async function runTry(fileOrName: string, options: TryOptions): Promise<void> {
   const asked = await readAsked(operation, options)
   const trial =
     reply && tryAnswer(name, file, reply, { operation, settings, hasNames: options.names, ...asked })
-  const result = toResult(name, operation, options, trial)
+  const result = toResult(name, operation, options, file, trial)
   if (options.json) say(JSON.stringify(result))
   else sayResult(result, trial, file, options, asked)
   if (result.problem !== null) process.exitCode = 1
@@ -135,6 +136,7 @@ function toResult(
   vendor: string,
   operation: OperationName,
   { status, shapes }: TryOptions,
+  file: VendorFile,
   trial: Trial | undefined,
 ) {
   const problem = trial ? trial.problem : 'not_json'
@@ -152,10 +154,17 @@ function toResult(
     phone_matches: trial && record && !problem ? isPhoneMatch(operation, record, trial.asked.phone) : null,
     record: shapes ? toAnswerShape(record) : record,
     used: trial?.uses ?? [],
-    unused: trial?.unused ?? [],
+    unused: shapes ? toPathShapes(file, record, trial?.unused) : (trial?.unused ?? []),
   }
 }
 type Result = ReturnType<typeof toResult>
+
+/** A member that the file does not name may have the name of the person. */
+function toPathShapes(file: VendorFile, record: unknown, paths: readonly string[] = []): string[] {
+  const personal = listValues(record, '').flatMap(([, value]) => [value, ...value.split(/\s+/)])
+  const toName = createNameShaper({ known: listMemberNames(file), personal })
+  return [...new Set(paths.map((path) => path.split('.').map(toName).join('.')))]
+}
 
 function toMeaning(trial: Trial | undefined, problem: keyof typeof SOURCE_PROBLEMS | undefined): string {
   if (problem) return SOURCE_PROBLEMS[problem]

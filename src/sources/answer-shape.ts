@@ -5,25 +5,8 @@
  * Names of members are kept as far as they consist of words that members usually have, or that the vendor file names. Any other word
  * may be the name of a person, and becomes its shape. `personal` are texts that are never kept, such as a first name that is also a word.
  */
-export function toAnswerShape(
-  answer: unknown,
-  {
-    known = [],
-    personal = [],
-  }: { readonly known?: readonly string[]; readonly personal?: readonly string[] } = {},
-): unknown {
-  const words = new Set([...WORDS, ...known.flatMap(splitWords).filter((word) => /^[a-z]{2,20}$/.test(word))])
-  const hidden = new Set(personal.map((text) => text.trim().toLowerCase()))
-  const isKnown = (word: string) =>
-    !hidden.has(word) &&
-    (words.has(word) || words.has(word.replace(/s$/, '')) || isCompound(word, words, hidden))
-  const toName = (name: string) => {
-    if (name.length > MAX_LENGTH || hidden.has(name.toLowerCase())) return toTextShape(name)
-    const keepsDigits = (name.match(/\p{N}/gu)?.length ?? 0) <= MAX_DIGITS
-    return name.replaceAll(/[\p{L}\p{M}]+|\p{N}+|[^\p{L}\p{M}\p{N}]+/gu, (part) =>
-      keepsDigits && /^\d+$/.test(part) ? part : toNamePart(part, isKnown),
-    )
-  }
+export function toAnswerShape(answer: unknown, names: NamesToKeep = {}): unknown {
+  const toName = createNameShaper(names)
   const shapeOf = (value: unknown, depth: number): unknown => {
     if (value === null || typeof value === 'boolean') return value
     if (typeof value === 'string') return toTextShape(value)
@@ -35,6 +18,24 @@ export function toAnswerShape(
     return toMembers(Object.entries(value), toName, shapeInside)
   }
   return shapeOf(answer, 0)
+}
+
+type NamesToKeep = { readonly known?: readonly string[]; readonly personal?: readonly string[] }
+
+/** The name of a member, of which only known words are kept. */
+export function createNameShaper({ known = [], personal = [] }: NamesToKeep): (name: string) => string {
+  const words = new Set([...WORDS, ...known.flatMap(splitWords).filter((word) => /^[a-z]{2,20}$/.test(word))])
+  const hidden = new Set(personal.map((text) => text.trim().toLowerCase()))
+  const isKnown = (word: string) =>
+    !hidden.has(word) &&
+    (words.has(word) || words.has(word.replace(/s$/, '')) || isCompound(word, words, hidden))
+  return (name) => {
+    if (name.length > MAX_LENGTH || hidden.has(name.toLowerCase())) return toTextShape(name)
+    const keepsDigits = (name.match(/\p{N}/gu)?.length ?? 0) <= MAX_DIGITS
+    return name.replaceAll(/[\p{L}\p{M}]+|\p{N}+|[^\p{L}\p{M}\p{N}]+/gu, (part) =>
+      keepsDigits && /^\d+$/.test(part) ? part : toNamePart(part, isKnown),
+    )
+  }
 }
 
 const MAX_LENGTH = 64

@@ -190,6 +190,18 @@ describe('tabbat vendors try', () => {
     for (const value of ['12345678901', '08031234567', 'OBI']) expect(stdout).not.toContain(value)
   })
 
+  it.each([[], ['--json']])(
+    'prints shapes of the names of members that the file does not name %s',
+    async (...more) => {
+      const links = { 'Chukwuemeka Okafor': 1, '12345678901': { spouse: 'x' }, 'a@b.example': 1 }
+      const answer = save({ entity: { ...PERSON, photo_url: 'x', links } })
+      const args = ['vendors', 'try', 'dojah', '--answer', answer, '--shapes', ...more]
+      const { stdout } = await tabbat({}, ...args)
+      expect(stdout).toMatch(/entity\.photo_url\b.*entity\.links\.99999999999\.spouse/)
+      expect(stdout).not.toMatch(/Okafor|Chukw|1234567|example/)
+    },
+  )
+
   it('compares the answer with a number and a phone from a file', async () => {
     const answer = save({ entity: PERSON })
     const look = async (person: string) => {
