@@ -22,8 +22,10 @@ export const isInteractive = ({ input } = terminal) => input.isTTY === true
 export function readSecret(question: string, { input, output } = terminal): Promise<string> {
   if (!input.isTTY) return readAll(input)
   const discard = new Writable({ write: (_piece, _encoding, done) => done() })
+  // The terminal shows what is typed until the line is awaited: a pasted number may come at once.
+  const line = readLine({ input, output: discard })
   output.write(question)
-  return readLine({ input, output: discard }).finally(() => output.write('\n'))
+  return line.finally(() => output.write('\n'))
 }
 
 /** The number of a person, never from the arguments. */
