@@ -72,6 +72,7 @@ function listUsualNames(kind: 'nin' | 'bvn'): ReadonlyMap<string, string> {
     ['given_name', 'first_name'],
     ['given_names', 'first_name'],
     ['family_name', 'last_name'],
+    ['surname', 'last_name'],
     ['sex', 'gender'],
     ['dob', 'date_of_birth'],
   ])
