@@ -19,7 +19,7 @@ export function* listEvidenceProblems(file: VendorFile, rule: VendorRule, place:
 
 /** Of any success or failure: these say nothing about a person. Web frameworks and proxies repeat the HTTP status in the body. */
 const GENERAL =
-  /^([45]\d\d|200|0+|true|false|yes|no|n?ok|success(ful)?|completed?|unsuccessful|fail(ed|ure)?|bad request|forbidden|(access|permission) denied|too many requests|something went wrong|((an?|unknown|unexpected|internal|server|system|service|general|validation|http) )*(errors?|exception)( (has )?occurred)?|(verification|validation|request|look-?up|search|operation|transaction|process) (has |was |is )?(failed|failure|error|unsuccessful|rejected|declined))$/i
+  /^([45]\d\d|200|true|false|yes|no|n?ok|success(ful)?|completed?|unsuccessful|fail(ed|ure)?|bad request|forbidden|(access|permission) denied|too many requests|something went wrong|((an?|unknown|unexpected|internal|server|system|service|general|validation|http) )*(errors?|exception)( (has )?occurred)?|(verification|validation|request|look-?up|search|operation|transaction|process) (has |was |is )?(failed|failure|error|unsuccessful|rejected|declined))$/i
 
 const isGeneral = (value: unknown) => GENERAL.test(toWords(value))
 
@@ -34,8 +34,17 @@ const toWords = (value: unknown) =>
 const ERROR_PLACE =
   /(^|\.)errors?(\.|$)|(^|\.)(message|msg|detail|title|name|reason|description|status_?text)$/i
 
+/** A zero is a failure or a success there. Elsewhere it may be the number of people who were found. */
+const FLAG_PLACE = /(status|state|code|success(ful)?|ok|valid)$/i
+
+/** The name alone says what a yes or no is about, as in {"found": false} and {"watchListed": true}. */
+const VERDICT_PLACE = /(found|exists?|match(ed|es)?|mismatch|hits?|known|listed|blocked)$/i
+
 const isEvidence = (at: string, value: unknown) =>
-  !isGeneral(value) && !(ERROR_PLACE.test(at) && isAboutNoPerson(toWords(value)))
+  VERDICT_PLACE.test(at) ||
+  (!isGeneral(value) &&
+    !(FLAG_PLACE.test(at) && /^0+$/.test(String(value))) &&
+    !(ERROR_PLACE.test(at) && isAboutNoPerson(toWords(value))))
 
 const hasEvidence = ({ text, values = [] }: Condition) =>
   text !== undefined || values.some(({ at, is }) => is?.every((value) => isEvidence(at, value)))

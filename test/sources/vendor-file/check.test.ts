@@ -141,6 +141,9 @@ describe('a vendor file', () => {
   it.each([
     [{ values: [{ at: 'data.status', is: ['not_found'] }] }],
     [{ values: [{ at: 'code', is: ['01', 1] }] }],
+    [{ values: [{ at: 'hits', is: [0] }] }],
+    [{ values: [{ at: 'data.found', is: [false] }] }],
+    [{ values: [{ at: 'result.phone_match', is: ['no'] }] }],
     [{ values: [{ at: 'success', is: [false] }], text: { says: ['no_such_person'] } }],
   ])('may conclude it from %j', (condition) => {
     expect(problemsWith('rules.all', rule(condition))).toEqual([])
