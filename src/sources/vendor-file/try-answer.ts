@@ -227,9 +227,14 @@ function listRecordUses(
   ]
 }
 
-/** The paths of all values. An empty object or list is one. */
-function listLeaves(value: unknown, path: string): string[] {
-  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : []
+const MAX_DEPTH = 20
+
+/** The paths of all values. An empty object or list is one, and so is a very deep one. */
+function listLeaves(value: unknown, path: string, depth = 0): string[] {
+  const entries =
+    typeof value === 'object' && value !== null && depth < MAX_DEPTH ? Object.entries(value) : []
   if (entries.length === 0) return path === '' ? [] : [path]
-  return entries.flatMap(([name, inner]) => listLeaves(inner, path === '' ? name : `${path}.${name}`))
+  return entries.flatMap(([name, inner]) =>
+    listLeaves(inner, path === '' ? name : `${path}.${name}`, depth + 1),
+  )
 }

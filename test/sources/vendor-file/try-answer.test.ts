@@ -46,6 +46,12 @@ describe('a saved answer', () => {
     expect(unused).toEqual(['entity.last_name', 'entity.photo', 'entity.langs.0', 'entity.langs.1', 'took'])
   })
 
+  it('may have parts of any depth', () => {
+    const deep = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`)
+    const { problem, unused } = look({ entity: { ...ENTITY, deep } })
+    expect([problem, unused.at(-1)]).toEqual([undefined, `entity.deep${'.0'.repeat(18)}`])
+  })
+
   it('says which parts of a rule do not hold', () => {
     const { tried, rule, problem, record } = look({ error: 'Wrong NIN' }, { status: 404 })
     expect(tried.map(({ holds, parts }) => [holds, ...parts.map((part) => part.holds)])).toEqual([
