@@ -70,7 +70,8 @@ export const isTemporary = (text: string): boolean => TEMPORARY.test(text)
 /** The text complains about the format of the request. */
 export const isFormatComplaint = (text: string): boolean => FORMAT.test(text)
 
-const FUNDS = /\binsufficient\b.*\b(balance|funds?)\b|\btop[ -]?up\b/i
+const FUNDS =
+  /\binsufficient\b.*\b(balance|funds?|wallet|credits?|units?)\b|\b(low|no|zero) (wallet )?(balance|funds?|credits?|units)\b|\btop[ -]?up\b/i
 
 /** The text says that the account of the operator is empty. */
 export const isFundsText = (text: string): boolean => FUNDS.test(text)
@@ -83,7 +84,10 @@ const TEXT_MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
     /\b(app|application|merchant|client|business|account|organi[sz]ation|user) (was |is )?not found\b/i,
     ['refused', 'unknown_account'],
   ],
-  [/\b(api[ _-]?key|access token|credentials?|unauthori[sz]ed)\b/i, ['refused', 'credentials']],
+  [
+    /\b(api[ _-]?key|access (token|denied)|credentials?|unauthori[sz]ed|not authori[sz]ed|unauthenticated|forbidden|permissions?|whitelisted|subscription)\b/i,
+    ['refused', 'credentials'],
+  ],
   [
     /^(404:? )?not found\.?$|^cannot (get|post)\b|\b(route|endpoint|url|path|page|address)\b/i,
     ['bad_response', 'unknown_path'],

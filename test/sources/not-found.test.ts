@@ -93,6 +93,11 @@ describe.each(CODED)('the code of %s for "no such person", %j', (name, body, pla
 
   it.each([
     ['Insufficient wallet balance', 'funds'],
+    ['Insufficient wallet', 'funds'],
+    ['Low balance', 'funds'],
+    ['Unauthenticated.', 'credentials'],
+    ['You do not have permission for this product', 'credentials'],
+    ['Your IP address is not whitelisted', 'credentials'],
     ['NIMC is not available at the moment', 'vendor_down'],
     ['Invalid API key', 'credentials'],
     ['Merchant not found', 'unknown_account'],
