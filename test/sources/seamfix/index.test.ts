@@ -35,6 +35,11 @@ it('has no number when the reply does not repeat it', () => {
   expect(toNinRecord({ ...nin, searchParameter: null }).nin_number).toBe('')
 })
 
+it('takes the NIN of the record before the repeated number: the record may be that of another person', () => {
+  const response = { ...nin.response, nin: '12345678902' }
+  expect(toNinRecord({ ...nin, response }).nin_number).toBe('12345678902')
+})
+
 it('takes the number of the record of a BVN before the repeated one', () => {
   const response = { ...bvn.response, bvn: '12345678902' }
   expect(toBvnRecord({ ...bvn, response }).bvn_number).toBe('12345678902')
