@@ -124,13 +124,17 @@ export function loadConfig(environment: Environment = readEnvironment(), envFile
   const problems: string[] = []
   const values = readSettings(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
   const { ninSources = [], bvnSources = [], catalogueSources = [] } = values
-  const knownVendors = loadVendors(values.vendorsDir, problems)
+  const wrongFiles: string[] = []
+  const knownVendors = loadVendors(values.vendorsDir, wrongFiles)
   const offering = (ability: 'nin' | 'bvn' | 'catalogue') => namesWith(ability, knownVendors)
-  problems.push(
-    ...listUnknownNames(SETTINGS.ninSources, ninSources, ['registry', ...offering('nin')]),
-    ...listUnknownNames(SETTINGS.bvnSources, bvnSources, ['registry', ...offering('bvn')]),
-    ...listUnknownNames(SETTINGS.catalogueSources, catalogueSources, offering('catalogue')),
-  )
+  problems.push(...wrongFiles)
+  // The vendor of a wrong file is not unknown.
+  if (wrongFiles.length === 0)
+    problems.push(
+      ...listUnknownNames(SETTINGS.ninSources, ninSources, ['registry', ...offering('nin')]),
+      ...listUnknownNames(SETTINGS.bvnSources, bvnSources, ['registry', ...offering('bvn')]),
+      ...listUnknownNames(SETTINGS.catalogueSources, catalogueSources, offering('catalogue')),
+    )
   const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
   const vendors = readVendors(knownVendors, named, given, values, problems)
   const { otlpHeaders, oidcClientSecret } = values

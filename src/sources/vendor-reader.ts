@@ -45,7 +45,9 @@ const isSetUp = (settings: Settings, given: Environment) =>
 function findCapProblem(settings: Settings, values: Record<string, unknown>): string | undefined {
   const { dailyCap } = values
   if (typeof dailyCap !== 'number') return undefined
-  const given = ['price', 'ninPrice', 'bvnPrice'].filter((name) => typeof values[name] === 'number')
+  const own = ['ninPrice', 'bvnPrice'].filter((name) => typeof values[name] === 'number')
+  // With a price for each operation, the common one is not used.
+  const given = own.length === 2 ? own : ['price', ...own]
   const paid = given.filter((name) => values[name] !== 0)
   const cap = settings.dailyCap?.env
   if (paid.length === 0)

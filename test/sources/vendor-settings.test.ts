@@ -21,6 +21,8 @@ describe('the settings of a vendor', () => {
     expect(problemsOf({ ...two, TABBAT_DOJAH_DAILY_CAP: '60' })).toEqual([
       'TABBAT_DOJAH_DAILY_CAP is below TABBAT_DOJAH_BVN_PRICE: no call would be made',
     ])
+    const own = { ...two, TABBAT_DOJAH_PRICE: '500', TABBAT_DOJAH_NIN_PRICE: '20' }
+    expect(problemsOf({ ...own, TABBAT_DOJAH_DAILY_CAP: '100' })).toEqual([])
   })
 
   const at = (url: string, more = {}) => problemsOf({ ...DOJAH, TABBAT_DOJAH_URL: url, ...more })
