@@ -166,8 +166,8 @@ describe('a file of a vendor that only compares', () => {
     const body = { bvn: '{number}', name: '{first_name}', dateOfBirth: '{date_of_birth}' }
     const bvn = { ...operations.bvn, request: { ...operations.bvn?.request, body } }
     expect(checkVendorFile({ ...file, operations: { ...operations, bvn } }).problems).toEqual([
-      'answers.bvn.phones[0] is the phone of the request, which is never sent to the vendor.',
-      'answers.bvn.fields.personal_info.last_name is the last_name of the request, which is never sent to the vendor.',
+      'answers.bvn.phones[0] is the phone of the request, which operations.bvn never sends to the vendor.',
+      'answers.bvn.fields.personal_info.last_name is the last_name of the request, which operations.bvn never sends to the vendor.',
     ])
   })
 
