@@ -108,12 +108,13 @@ function toQuestion(
   inUse: VendorInUse,
 ): VendorQuestion {
   const unknown = operation === 'virtual_nin' ? `ZZ0${toUnassignedNumber()}ZZ` : toUnassignedNumber()
-  const nobody = { phone: PHONE, details: person.details && OTHER_PERSON, step, inUse }
+  const withoutPerson = { phone: PHONE, details: person.details && OTHER_PERSON, step, inUse }
   if (step === 'wrong_phone') return { ...person, phone: PHONE, step, inUse }
-  if (step === 'unknown_number') return { ...nobody, number: unknown }
-  if (step === 'malformed_number') return { ...nobody, number: String(randomInt(10_000, 100_000)) }
+  if (step === 'unknown_number') return { ...withoutPerson, number: unknown }
+  if (step === 'malformed_number') return { ...withoutPerson, number: String(randomInt(10_000, 100_000)) }
   // The number of the person is not sent with a secret that must fail.
-  if (step === 'wrong_credentials') return { ...nobody, number: unknown, inUse: withWrongSecret(inUse) }
+  if (step === 'wrong_credentials')
+    return { ...withoutPerson, number: unknown, inUse: withWrongSecret(inUse) }
   return { ...person, step, inUse }
 }
 
