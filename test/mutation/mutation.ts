@@ -1,0 +1,247 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { setPriority, tmpdir } from 'node:os'
+import { join, matchesGlob } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { ProvidedContext } from 'vitest'
+import { setup } from '../postgres.ts'
+import { applyTo, createMutants, type Mutant, parses } from './create-mutants.ts'
+import { type Lane, openLane } from './lane.ts'
+import { findReach, hashOf, type Reach, testsOf } from './reach.ts'
+import { printReport, type Result, type Survivor, toReport } from './report.ts'
+import { listFiles, listTests } from './rooms.ts'
+
+const HELP = `npm run mutation -- [options]
+
+Changes the product in one place at a time, and runs the tests that reach the place. A test should fail.
+
+  --files GLOB     only these files; may be repeated
+  --since REF      only files that differ from this commit
+  --sample N       at most N mutants of each room, chosen by the seed
+  --seed TEXT      another text chooses another sample (1)
+  --budget S       run the nearest tests of a mutant, for about S seconds (20)
+  --score PERCENT  exit with 1 below this score (85)
+  --sqlite         without PostgreSQL: quicker, and without the mutants of postgres-*.ts
+  --fresh          try again what the cache knows
+  --list           print the mutants, and run nothing
+  --json           print the report as JSON
+  --help
+
+Results are kept in node_modules/.cache/tabbat-mutation: an interrupted run goes on where it was. Survivors that cannot be
+killed stand with their reasons in test/mutation/survivors.json.`
+
+const repository = join(import.meta.dirname, '../..')
+const toCache = (isSqlite: boolean) =>
+  join(repository, 'node_modules/.cache/tabbat-mutation', isSqlite ? 'sqlite' : 'both')
+const LOWEST_PRIORITY = 19
+/** Added to four times the usual duration of the tests before a mutant counts as one that never ends. */
+const PATIENCE_MS = 12_000
+
+type Options = ReturnType<typeof readOptions>
+type Planned = { readonly mutant: Mutant; readonly room: string }
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      files: { type: 'string', multiple: true },
+      since: { type: 'string' },
+      sample: { type: 'string' },
+      seed: { type: 'string', default: '1' },
+      budget: { type: 'string', default: '20' },
+      score: { type: 'string', default: '85' },
+      sqlite: { type: 'boolean', default: false },
+      fresh: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  for (const name of ['sample', 'budget', 'score'] as const)
+    if (values[name] !== undefined && !(Number(values[name]) > 0))
+      throw new Error(`--${name} must be a number above 0.`)
+  return values
+}
+
+/** Every mutant of the rooms, and those that the options choose. */
+function plan(options: Options): { readonly all: Planned[]; readonly chosen: Planned[] } {
+  const rooms = listFiles(repository)
+  const all = [...rooms].flatMap(([file, room]) =>
+    createMutants(file, readFileSync(join(repository, file), 'utf8')).map((mutant) => ({ mutant, room })),
+  )
+  const changed = options.since === undefined ? undefined : changedSince(options.since)
+  const wanted = all.filter(
+    ({ mutant: { file } }) =>
+      !(options.sqlite && file.includes('/postgres-')) &&
+      (changed?.has(file) ?? true) &&
+      (options.files?.some((glob) => matchesGlob(file, glob)) ?? true),
+  )
+  const rank = ({ mutant }: Planned) => hashOf(`${options.seed} ${mutant.key}`)
+  const chosen = [...Map.groupBy(wanted, ({ room }) => room).values()].flatMap((ofRoom) =>
+    options.sample === undefined
+      ? ofRoom
+      : ofRoom.toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1)).slice(0, Number(options.sample)),
+  )
+  return { all, chosen: chosen.filter(({ mutant }) => parses(mutant.file, mutate(mutant))) }
+}
+
+const mutate = (mutant: Mutant) => applyTo(readFileSync(join(repository, mutant.file), 'utf8'), mutant)
+
+function changedSince(ref: string): ReadonlySet<string> {
+  const listed = execFileSync('git', ['diff', '--name-only', ref], { cwd: repository, encoding: 'utf8' })
+  return new Set(listed.split('\n'))
+}
+
+/** The tests of a mutant: the nearest, as many as fit the budget, and at least one. */
+function chooseTests(
+  reach: Reach,
+  { mutant, room }: Planned,
+  budgetMs: number,
+): { tests: string[]; ms: number } {
+  const tests: string[] = []
+  let ms = 0
+  const ofRoom = new Set(listTests(repository, room))
+  for (const test of testsOf(repository, reach, mutant).filter((one) => ofRoom.has(one))) {
+    const more = reach[test]?.ms ?? 0
+    if (tests.length > 0 && ms + more > budgetMs) continue
+    tests.push(test)
+    ms += more
+  }
+  return { tests, ms }
+}
+
+/** By key of a mutant: what was found, and the texts that it depends on. */
+type Cached = Record<string, { readonly result: Result; readonly texts: Readonly<Record<string, string>> }>
+
+async function tryMutant(
+  lane: Lane,
+  reach: Reach,
+  planned: Planned,
+  budgetMs: number,
+  cached: Cached,
+): Promise<Result> {
+  const { mutant, room } = planned
+  const { tests, ms } = chooseTests(reach, planned, budgetMs)
+  const hashes = (files: readonly string[]) =>
+    Object.fromEntries(files.map((file) => [file, hashOf(readFileSync(join(repository, file), 'utf8'))]))
+  const known = cached[mutant.key]
+  const isSame = (texts: Readonly<Record<string, string>>) =>
+    JSON.stringify(texts) === JSON.stringify(hashes(Object.keys(texts)))
+  if (known && isSame(known.texts)) {
+    const { status } = known.result
+    const isEnough = status === 'killed' || status === 'timeout'
+    if (isEnough || tests.every((test) => test in known.texts))
+      return { ...known.result, ...placeOf(mutant, room) }
+  }
+  const result: Result = { ...placeOf(mutant, room), ...(await judge(lane, mutant, tests, ms)) }
+  const dependsOn = result.status === 'survived' ? tests : tests.filter((test) => result.by?.startsWith(test))
+  cached[mutant.key] = { result, texts: hashes([mutant.file, ...dependsOn]) }
+  return result
+}
+
+const placeOf = ({ key, file, line, operator }: Mutant, room: string) => ({ key, room, file, line, operator })
+
+async function judge(
+  lane: Lane,
+  mutant: Mutant,
+  tests: readonly string[],
+  ms: number,
+): Promise<Pick<Result, 'status' | 'by'>> {
+  if (tests.length === 0) return { status: 'unreached' }
+  lane.write(mutant.file, mutate(mutant))
+  const outcome = await lane.run({ tests }, PATIENCE_MS + 4 * ms)
+  lane.restore(mutant.file)
+  if ('timedOut' in outcome) return { status: 'timeout' }
+  if ('ended' in outcome) return { status: 'killed', by: 'the process of the tests ended' }
+  return outcome.failed ? { status: 'killed', by: outcome.by } : { status: 'survived' }
+}
+
+async function run(options: Options): Promise<number> {
+  const { all, chosen } = plan(options)
+  if (options.list) {
+    for (const { mutant } of chosen) console.log(`${mutant.line}\t${mutant.key}`)
+    return 0
+  }
+  const say = (line: string) => process.stderr.write(`${line}\n`)
+  setPriority(LOWEST_PRIORITY)
+  const cache = toCache(options.sqlite)
+  mkdirSync(cache, { recursive: true })
+  // In memory, where there is such a place: most of the time of a test goes into waiting for the disk.
+  const parent = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+  process.env.TMPDIR = parent
+  const { postgres, stop } = await startDatabase(options.sqlite)
+  const lane = openLane(repository, parent, postgres)
+  try {
+    const files = [...new Set(all.map(({ mutant }) => mutant.file))]
+    const results: Result[] = []
+    for (const [room, ofRoom] of Map.groupBy(chosen, ({ room }) => room)) {
+      say(`${room}: ${ofRoom.length} mutants`)
+      const tests = listTests(repository, room)
+      const reach = await findReach(lane, { repository, cache, files, tests }, say)
+      results.push(...(await tryAll(lane, reach, ofRoom, options, say)))
+    }
+    const survivors: Survivor[] = JSON.parse(
+      readFileSync(join(import.meta.dirname, 'survivors.json'), 'utf8'),
+    )
+    const report = toReport(
+      results,
+      survivors,
+      all.map(({ mutant }) => mutant.key),
+    )
+    console.log(options.json ? JSON.stringify(report, undefined, 2) : printReport(report))
+    return report.score >= Number(options.score) && report.stale.length === 0 ? 0 : 1
+  } finally {
+    lane.close()
+    await stop()
+  }
+}
+
+async function startDatabase(isLeftOut: boolean) {
+  let postgres: ProvidedContext['postgres'] = { missing: 'left out with --sqlite' }
+  if (isLeftOut) return { postgres, stop: async () => {} }
+  const project = { provide: (_: string, server: typeof postgres) => (postgres = server) } as never
+  const stop = await setup(project)
+  return { postgres, stop }
+}
+
+async function tryAll(
+  lane: Lane,
+  reach: Reach,
+  chosen: readonly Planned[],
+  options: Options,
+  say: (line: string) => void,
+): Promise<Result[]> {
+  const place = join(toCache(options.sqlite), 'results.json')
+  const cached: Cached = existsSync(place) && !options.fresh ? JSON.parse(readFileSync(place, 'utf8')) : {}
+  const results: Result[] = []
+  for (const planned of chosen) {
+    const isNew = JSON.stringify(cached[planned.mutant.key])
+    const result = await tryMutant(lane, reach, planned, Number(options.budget) * 1000, cached)
+    results.push(result)
+    if (isNew !== JSON.stringify(cached[planned.mutant.key])) writeFileSync(place, JSON.stringify(cached))
+    showProgress(results, chosen.length, say)
+  }
+  if (process.stderr.isTTY) process.stderr.write('\n')
+  return results
+}
+
+const PLAIN_EVERY = 25
+
+function showProgress(results: readonly Result[], total: number, say: (line: string) => void): void {
+  const last = results.at(-1) as Result
+  const found = results.filter(({ status }) => status === 'killed' || status === 'timeout').length
+  const line = `${results.length} of ${total} mutants, ${found} noticed`
+  const isMissed = last.status === 'survived' || last.status === 'unreached'
+  if (process.stderr.isTTY)
+    process.stderr.write(`\r\x1b[K${isMissed ? `${last.status}: ${last.key}\n` : ''}${line}`)
+  else if (isMissed) say(`${last.status}: line ${last.line} ${last.key}`)
+  else if (results.length % PLAIN_EVERY === 0) say(line)
+}
+
+try {
+  const options = readOptions()
+  if (options.help) console.log(HELP)
+  else process.exitCode = await run(options)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 2
+}

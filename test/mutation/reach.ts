@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { instrument } from './create-mutants.ts'
+import type { Lane } from './lane.ts'
+
+/** What a test file reached when it last ran on the instrumented product. */
+type Reached = {
+  readonly hash: string
+  readonly passed: boolean
+  readonly ms: number
+  /** By file of the product: its hash then, and the blocks that were reached. */
+  readonly files: Readonly<Record<string, { readonly hash: string; readonly blocks: readonly number[] }>>
+}
+
+export type Reach = Record<string, Reached>
+
+const MAX_TEST_MS = 300_000
+
+export const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
+
+/** Runs every test file once whose reach is unknown, or was found with other texts of the files. */
+export async function findReach(
+  lane: Lane,
+  {
+    repository,
+    cache,
+    files,
+    tests,
+  }: {
+    readonly repository: string
+    readonly cache: string
+    readonly files: readonly string[]
+    readonly tests: readonly string[]
+  },
+  say: (line: string) => void,
+): Promise<Reach> {
+  const place = join(cache, 'reach.json')
+  const reach: Reach = existsSync(place) ? JSON.parse(readFileSync(place, 'utf8')) : {}
+  const hashes = new Map(files.map((file) => [file, hashOf(readFileSync(join(repository, file), 'utf8'))]))
+  const isKnown = (test: string) => {
+    const known = reach[test]
+    return (
+      known?.hash === hashOf(readFileSync(join(repository, test), 'utf8')) &&
+      Object.entries(known.files).every(([file, { hash }]) => hashes.get(file) === hash || !hashes.has(file))
+    )
+  }
+  const unknown = tests.filter((test) => !isKnown(test))
+  if (unknown.length === 0) return reach
+  for (const file of files) lane.write(file, instrument(file, readFileSync(join(repository, file), 'utf8')))
+  mkdirSync(cache, { recursive: true })
+  for (const [index, test] of unknown.entries()) {
+    reach[test] = await reachOf(lane, test, { repository, cache, hashes })
+    writeFileSync(place, JSON.stringify(reach))
+    const { ms, passed } = reach[test] as Reached
+    say(
+      `${index + 1} of ${unknown.length} test files: ${test} (${ms} ms)${passed ? '' : ' fails without a mutant'}`,
+    )
+  }
+  for (const file of files) lane.restore(file)
+  return reach
+}
+
+async function reachOf(
+  lane: Lane,
+  test: string,
+  {
+    repository,
+    cache,
+    hashes,
+  }: {
+    readonly repository: string
+    readonly cache: string
+    readonly hashes: ReadonlyMap<string, string>
+  },
+): Promise<Reached> {
+  const hits = join(cache, 'hits.txt')
+  rmSync(hits, { force: true })
+  const outcome = await lane.run({ tests: [test], hits }, MAX_TEST_MS)
+  const lines = existsSync(hits) ? readFileSync(hits, 'utf8').trim().split('\n') : []
+  const found: Record<string, { hash: string; blocks: number[] }> = {}
+  for (const [file = '', block] of new Set(lines).values().map((line) => line.split(' '))) {
+    found[file] ??= { hash: hashes.get(file) ?? '', blocks: [] }
+    found[file].blocks.push(Number(block))
+  }
+  return {
+    hash: hashOf(readFileSync(join(repository, test), 'utf8')),
+    passed: 'failed' in outcome && !outcome.failed,
+    ms: 'failed' in outcome ? outcome.ms : MAX_TEST_MS,
+    files: found,
+  }
+}
+
+/** The test files that reach a place, the nearest first, and of these the quickest. */
+export function testsOf(
+  repository: string,
+  reach: Reach,
+  { file, block }: { readonly file: string; readonly block: number },
+): string[] {
+  const room = dirname(file).split('/')[1]
+  const distance = (test: string) => {
+    if (importsOf(repository, test).has(file)) return 0
+    return test.split('/')[1] === room ? 1 : 2
+  }
+  return Object.entries(reach)
+    .filter(([, { passed, files }]) => passed && files[file]?.blocks.includes(block))
+    .map(([test, { ms }]) => ({ test, ms, distance: distance(test) }))
+    .sort((one, other) => one.distance - other.distance || one.ms - other.ms)
+    .map(({ test }) => test)
+}
+
+const imports = new Map<string, ReadonlySet<string>>()
+
+function importsOf(repository: string, test: string): ReadonlySet<string> {
+  const known = imports.get(test)
+  if (known) return known
+  const text = readFileSync(join(repository, test), 'utf8')
+  const found = new Set(
+    [...text.matchAll(/from '(\.[^']+\.ts)'/g)].map(([, path = '']) => join(dirname(test), path)),
+  )
+  imports.set(test, found)
+  return found
+}

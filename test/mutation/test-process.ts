@@ -1,0 +1,80 @@
+import { join, relative } from 'node:path'
+import { createVitest, type TestModule, type TestSpecification } from 'vitest/node'
+
+/** Runs these test files in this order, until one fails. */
+export type RunRequest = {
+  readonly tests: readonly string[]
+  /** Files of the product that were changed since the last run. */
+  readonly changed?: readonly string[]
+  /** The instrumented product notes here what it reached. */
+  readonly hits?: string
+}
+
+export type RunReply = {
+  readonly failed: boolean
+  /** The test that failed. */
+  readonly by?: string | undefined
+  readonly ms: number
+}
+
+/**
+ * Vitest stays open between runs: it keeps the transformed modules, and reads those again that were changed. Each run has a new
+ * thread, so that what a module keeps is new as well.
+ */
+const root = process.argv[2] as string
+let order: readonly string[] = []
+
+const vitest = await createVitest(
+  'test',
+  {
+    root,
+    config: false,
+    watch: false,
+    pool: 'threads',
+    isolate: false,
+    maxWorkers: 1,
+    bail: 1,
+    include: ['test/**/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
+    reporters: [{}],
+    provide: { postgres: JSON.parse(process.env.TABBAT_MUTATION_POSTGRES as string) },
+    sequence: {
+      sequencer: class {
+        shard(specifications: TestSpecification[]) {
+          return specifications
+        }
+        sort(specifications: TestSpecification[]) {
+          const place = ({ moduleId }: TestSpecification) => order.indexOf(relative(root, moduleId))
+          return specifications.toSorted((one, other) => place(one) - place(other))
+        }
+      },
+    },
+  },
+  { logLevel: 'silent' },
+)
+
+process.on('message', async ({ tests, changed = [], hits }: RunRequest) => {
+  const startedAt = performance.now()
+  if (hits !== undefined) process.env.TABBAT_MUTATION_HITS = hits
+  for (const file of changed) vitest.invalidateFile(join(root, file))
+  order = tests
+  const [project] = vitest.projects
+  const specifications = tests.map((test) => project?.createSpecification(join(root, test)))
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(
+    specifications.filter((one) => one !== undefined),
+  )
+  const failed = testModules.find((module) => !module.ok())
+  const reply: RunReply = {
+    failed: failed !== undefined || unhandledErrors.length > 0,
+    by: failed ? describe(failed) : unhandledErrors.length > 0 ? 'an error outside the tests' : undefined,
+    ms: Math.round(performance.now() - startedAt),
+  }
+  process.send?.(reply)
+})
+
+function describe(module: TestModule): string {
+  const [test] = module.children.allTests('failed')
+  return `${relative(root, module.moduleId)}${test ? ` > ${test.fullName}` : ''}`
+}
