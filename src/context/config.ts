@@ -14,6 +14,7 @@ import { type Environment, listTlsProblems, readSettings } from '../settings/rea
 import {
   command,
   duration,
+  oneOf,
   orOff,
   rootKey,
   type Setting,
@@ -67,6 +68,12 @@ const PROCESS_SETTINGS = {
     '1',
     wholeNumber(1, 64),
     'Processes that answer on the same port. Several are worth it with several cores and PostgreSQL. Limits hold for all of them together.',
+  ),
+  loopbackOnly: setting(
+    'TABBAT_LOOPBACK_ONLY',
+    'off',
+    oneOf('on', 'off'),
+    'on: the server connects to this machine only. Vendors, receivers of webhooks, collectors, providers and databases elsewhere cannot be reached. tabbat rehearse sets it for the servers that it starts: see docs/rehearsal.md.',
   ),
   shutdownDelay: setting(
     'TABBAT_SHUTDOWN_DELAY',

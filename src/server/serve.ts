@@ -27,6 +27,7 @@ const STREAM_MS = 5000
 /** Runs the server until it is told to stop. Of several workers, the first has the admin listener and prints the banner. */
 export async function serve(workerNumber = 1): Promise<void> {
   const config = toWorkerConfig(loadConfig(), workerNumber)
+  if (config.loopbackOnly === 'on') (await import('./loopback-only.ts')).refuseOtherMachines()
   const { promise: started, resolve: start } = Promise.withResolvers<Context>()
   // A signal that comes during the start must not end the process.
   onReloadSignal(config, () => void started.then(reload))
