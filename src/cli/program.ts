@@ -43,6 +43,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   restore: async () => (await import('./restore.ts')).addRestoreCommand,
   requests: async () => (await import('./requests.ts')).addRequestsCommand,
   nodes: async () => (await import('./nodes.ts')).addNodesCommand,
+  rehearse: async () => (await import('./rehearse.ts')).addRehearseCommand,
   doctor: async () => (await import('./doctor.ts')).addDoctorCommand,
   completion: async () => (await import('./completion.ts')).createAddCompletionCommand(createFullProgram),
   help: async () => (await import('./help.ts')).createAddHelpCommand(createFullProgram),

@@ -1,0 +1,260 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { backup, DatabaseSync } from 'node:sqlite'
+import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
+import type { Config } from '../context/config.ts'
+import { runKeyCommand } from '../crypto/root-key-command.ts'
+import { readSecretFile } from '../crypto/secret-file.ts'
+import type { Database } from '../database/database.ts'
+import { openDatabase, SQLITE_FILE } from '../database/open-database.ts'
+import { UserError } from '../errors.ts'
+import { ERASURES_FILE } from '../people/erasures-file.ts'
+import { toDatabaseUrls } from '../settings/database-url.ts'
+import type { Program, Settings } from './program.ts'
+
+/** Where a copy is: a folder and, for PostgreSQL, a database. */
+export type CopiedData = {
+  readonly dataDir: string
+  readonly checkpointDir: string
+  /** The database itself, not through a proxy. */
+  readonly databaseUrl: string | undefined
+}
+
+/** The folders of a new copy inside `folder`. */
+export function createCopyFolders(folder: string, databaseUrl?: string): CopiedData {
+  const data = { dataDir: join(folder, 'data'), checkpointDir: join(folder, 'checkpoints'), databaseUrl }
+  for (const path of [data.dataDir, data.checkpointDir]) mkdirSync(path, { recursive: true, mode: 0o700 })
+  return data
+}
+
+/** Pages of each step: other processes may write between two steps, and then it begins again. */
+const PAGES = 20_000
+
+/** Copies the SQLite database by its online backup, while servers run. Only reads what it copies. */
+export async function copySqlite(config: Config, to: CopiedData): Promise<void> {
+  const path = join(config.dataDir, SQLITE_FILE)
+  if (!existsSync(path))
+    throw new UserError(
+      `There is no database at ${resolve(path)}. Run this where the server runs, give --data-dir, or name a backup with --backup.`,
+    )
+  // Before the database: a checkpoint that is not in the copy would look like a log that was cut.
+  copyLists(config, to.checkpointDir, () => true)
+  const source = new DatabaseSync(path, { readOnly: true })
+  try {
+    await backup(source, join(to.dataDir, SQLITE_FILE), { rate: PAGES })
+  } finally {
+    source.close()
+  }
+}
+
+/** The files beside the checkpoints, by which a restore erases and revokes again. */
+export const copyRemovals = (config: Config, folder: string) =>
+  copyLists(config, folder, (name) => name === ERASURES_FILE || name === REVOCATIONS_FILE)
+
+const LISTS = new RegExp(`^(checkpoints.*\\.log(\\.gz)?|${ERASURES_FILE}|${REVOCATIONS_FILE})$`)
+
+function copyLists(
+  { checkpointDir, dataDir }: Config,
+  folder: string,
+  isWanted: (name: string) => boolean,
+): void {
+  const from = checkpointDir ?? dataDir
+  if (!existsSync(from)) return
+  for (const name of readdirSync(from))
+    if (LISTS.test(name) && isWanted(name)) copyFileSync(join(from, name), join(folder, name))
+}
+
+/** Restores a backup into the copy, as an operator would. Returns the time of the backup. */
+export async function restoreCopy(program: Program, settings: Settings, file: string): Promise<string> {
+  const { code, stdout, stderr } = await program.run(settings, 'restore', file, '--json')
+  if (code === 0) return String((JSON.parse(stdout) as { created_at: string }).created_at)
+  throw new UserError(/error: (.*)/.exec(stderr)?.[1] ?? 'The restore failed and gave no reason.')
+}
+
+/** A file, or the newest backup of a folder. */
+export function findBackup(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (!stats)
+    throw new UserError(
+      `There is no backup at ${path}. Name a file that "tabbat backup" wrote, or its folder.`,
+    )
+  if (!stats.isDirectory()) return resolve(path)
+  const [newest] = readdirSync(path)
+    .filter((name) => name.endsWith('.backup'))
+    .map((name) => ({ name, at: statSync(join(path, name)).mtimeMs }))
+    .toSorted((a, b) => b.at - a.at)
+  if (newest) return resolve(path, newest.name)
+  throw new UserError(`There is no file in ${path} whose name ends with .backup.`)
+}
+
+/** The root key as the operator's servers get it. It is passed on to children by their environment, and written nowhere. */
+export async function readRootKeys(config: Config): Promise<string[]> {
+  const { rootKey, rootKeyPrevious, rootKeyCommand, dataDir } = config
+  if (rootKeyCommand !== undefined) return splitKeys(await runKeyCommand(rootKeyCommand))
+  if (rootKey !== undefined) return splitKeys(`${rootKey} ${rootKeyPrevious ?? ''}`)
+  const path = join(dataDir, 'root.key')
+  if (!existsSync(path))
+    throw new UserError(`The root key is missing. Put it at ${resolve(path)} or set TABBAT_ROOT_KEY_FILE.`)
+  return splitKeys(readSecretFile(path, 'private'))
+}
+
+const splitKeys = (text: string) => text.trim().split(/\s+/)
+
+/** Opens the copy beside its servers, as another program would. */
+async function withCopy<T>(
+  { dataDir, databaseUrl }: CopiedData,
+  work: (database: Database) => Promise<T>,
+  keepsSchema = false,
+): Promise<T> {
+  const options = { dataDir, databaseUrl, mustExist: true, isScratch: true, keepsSchema }
+  const { database, close } = await openDatabase(options)
+  try {
+    return await work(database)
+  } finally {
+    await close()
+  }
+}
+
+/** A server that has renewed its row within this time is running. */
+const ALIVE_MS = 15_000
+
+/** Throws if a server uses the database: then it is not a copy, or the copy is in use. */
+export async function refuseRunningServers(data: CopiedData): Promise<void> {
+  const look = async (database: Database) => {
+    const row = await database.prepare('SELECT MAX(seen_at) AS seen_at FROM nodes').get()
+    return Number(row?.seen_at ?? 0) > Date.now() - ALIVE_MS
+  }
+  // It may be live, so nothing of it is changed before it is known.
+  const isUsed = await withCopy(data, look, true)
+  if (isUsed)
+    throw new UserError(
+      'A server is running on that database, so it is live, or another rehearsal uses it. Stop the server, or name a copy.',
+    )
+}
+
+/** How many servers of an address of PostgreSQL can be written now. */
+export async function countWritable(databaseUrl: string): Promise<number> {
+  const writable = toDatabaseUrls(databaseUrl).map((url) => {
+    url.searchParams.delete('target_session_attrs')
+    const look = async (database: Database) => {
+      const row = await database.prepare('SELECT pg_is_in_recovery() AS is_standby').get()
+      return row?.is_standby === false
+    }
+    return withCopy({ dataDir: '', checkpointDir: '', databaseUrl: url.href }, look, true).catch(() => false)
+  })
+  return (await Promise.all(writable)).filter(Boolean).length
+}
+
+/**
+ * What waits in the copy is about customers and for receivers of the operator: it is removed, and endpoints lead to the receiver of the
+ * rehearsal. The copy also forgets the servers it was copied from, and what was spent today.
+ */
+export const quietCopy = (data: CopiedData, receiverUrl: string): Promise<void> =>
+  withCopy(data, (database) =>
+    database.transaction(async (tx) => {
+      for (const sql of WAITING) await tx.prepare(sql).run()
+      await tx.prepare('UPDATE webhook_endpoints SET url = $1').run(receiverUrl)
+    }),
+  )
+
+const WAITING = [
+  'DELETE FROM nodes',
+  'DELETE FROM source_states',
+  'DELETE FROM source_spend',
+  'DELETE FROM spend_shares',
+  'DELETE FROM unlogged_events',
+  "DELETE FROM webhook_deliveries WHERE state = 'pending'",
+  'DELETE FROM queued_verifications WHERE due_at IS NOT NULL',
+  'DELETE FROM queue_counts',
+  'DELETE FROM batch_rows WHERE batch IN (SELECT id FROM batches WHERE ended_at IS NULL)',
+  'DELETE FROM batches WHERE ended_at IS NULL',
+]
+
+/** The outcome of a verification, as the audit log in the database has it. */
+export type OutcomeRow = { readonly reference: string; readonly consent: string; readonly outcome: string }
+
+/** Those of verifications of the rehearsal, by their consent references. */
+export const readOutcomes = (data: CopiedData, consents: readonly string[]): Promise<OutcomeRow[]> =>
+  withCopy(data, async (database) => {
+    const wanted = new Set(consents)
+    const rows = await database
+      .prepare(
+        `SELECT request_reference, consent_reference, outcome FROM audit
+         WHERE phase = 'outcome' AND consent_reference LIKE 'rehearsal-%'`,
+      )
+      .all()
+    return rows
+      .map((row) => ({
+        reference: String(row.request_reference),
+        consent: String(row.consent_reference),
+        outcome: String(row.outcome),
+      }))
+      .filter(({ consent }) => wanted.has(consent))
+  })
+
+/** An event for an endpoint. */
+export type DeliveryRow = { readonly id: string; readonly reference: string; readonly state: string }
+
+/** In the order in which they must arrive, for each reference. */
+export const readDeliveries = (data: CopiedData, endpointId: string): Promise<DeliveryRow[]> =>
+  withCopy(data, async (database) => {
+    const rows = await database
+      .prepare(
+        'SELECT event_id, reference, state FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY reference, position, event_id',
+      )
+      .all(endpointId)
+    return rows.map((row) => ({
+      id: String(row.event_id),
+      reference: String(row.reference),
+      state: String(row.state),
+    }))
+  })
+
+type Tampered = {
+  readonly chain: string
+  readonly sequence: number
+  /** Gives the row its value back. */
+  readonly repair: () => Promise<void>
+}
+
+/** Changes the outcome of a row in the middle of the longest chain, as an administrator of the database could. */
+export async function tamperRow(data: CopiedData): Promise<Tampered> {
+  const row = await withCopy(data, (database) => database.prepare(MIDDLE).get())
+  if (!row) throw new UserError('The audit log of the copy is empty.')
+  const [chain, sequence] = [String(row.chain), Number(row.sequence)]
+  const set = (outcome: string | null) =>
+    withCopy(data, async (database) => {
+      const { off, on } = PROTECTION[database.dialect]
+      await database.transaction(async (tx) => {
+        for (const sql of off) await tx.prepare(sql).run()
+        await tx
+          .prepare('UPDATE audit SET outcome = $1 WHERE chain = $2 AND sequence = $3')
+          .run(outcome, chain, sequence)
+        for (const sql of on) await tx.prepare(sql).run()
+      })
+    })
+  const before = row.outcome === null ? null : String(row.outcome)
+  await set(before === 'verified' ? 'not_verified' : 'verified')
+  return { chain, sequence, repair: () => set(before) }
+}
+
+const MIDDLE = `
+  SELECT a.chain, a.sequence, a.outcome FROM audit a JOIN (
+    SELECT chain, MIN(sequence) AS first, COUNT(*) AS rows_of FROM audit GROUP BY chain ORDER BY 3 DESC, 1 LIMIT 1
+  ) c ON a.chain = c.chain AND a.sequence = c.first + c.rows_of / 2`
+
+/** The triggers that refuse changes. Who can change the database can also switch them off. */
+const PROTECTION = {
+  sqlite: {
+    off: ['DROP TRIGGER audit_no_update'],
+    on: [
+      `CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN
+  SELECT RAISE(ABORT, 'the audit log cannot be changed');
+  END`,
+    ],
+  },
+  postgres: {
+    off: ['ALTER TABLE audit DISABLE TRIGGER USER'],
+    on: ['ALTER TABLE audit ENABLE TRIGGER USER'],
+  },
+} as const

@@ -1,0 +1,126 @@
+import { join } from 'node:path'
+import { createCallers } from './callers.ts'
+import { copyRemovals, createCopyFolders, quietCopy, restoreCopy, tamperRow } from './copy-data.ts'
+import { type Exercise, waitUntil } from './exercise.ts'
+import { type Recorder, toTime } from './finding.ts'
+import type { Settings } from './program.ts'
+import type { Stage } from './stage.ts'
+
+type Verified = {
+  readonly sound: boolean
+  readonly headline: string
+  readonly rows: number
+  readonly fault?: { readonly chain?: string; readonly sequence?: number }
+}
+
+const verifyLog = async (
+  { program }: Stage,
+  settings: Settings,
+): Promise<Verified & { code: number | null }> => {
+  const { code, stdout } = await program.run(settings, 'audit', 'verify', '--json')
+  return { ...(JSON.parse(stdout) as Verified), code }
+}
+
+const restore: Exercise = {
+  name: 'restore',
+  title: 'A backup is restored',
+  about:
+    'the newest backup of --backup is restored elsewhere, its log is verified, a server starts on it and answers',
+  run: async (stage, recorder) => {
+    const backup = stage.backup ?? (await makeBackup(stage, recorder))
+    const folder = join(stage.folder, 'restored')
+    const data = createCopyFolders(folder)
+    const { TABBAT_DATABASE_URL: _url, ...rest } = stage.settings
+    const settings = { ...rest, TABBAT_DATA_DIR: data.dataDir, TABBAT_CHECKPOINT_DIR: data.checkpointDir }
+    copyRemovals(stage.config, data.checkpointDir)
+    const from = recorder.now()
+    const end = recorder.beginFault('the data is gone')
+    const createdAt = await tryRestore(stage, settings, backup)
+    recorder.check('the backup can be restored', createdAt.text, createdAt.at !== undefined)
+    if (createdAt.at === undefined) return
+    const age = Date.now() - Date.parse(createdAt.at)
+    recorder.note(
+      `The backup is of ${createdAt.at}, ${toTime(age)} old: what came later would be lost with it.`,
+    )
+    await quietCopy(data, stage.receiver.copiedUrl)
+    await checkRestored(stage, recorder, settings)
+    end()
+    recorder.recovered(recorder.now() - from)
+    const { sound, headline, rows } = await verifyLog(stage, settings)
+    recorder.check('its audit log is whole', sound ? `${rows} rows, no fault` : headline, sound)
+  },
+}
+
+/** Without a backup of the operator: the way itself can still be shown. */
+async function makeBackup(stage: Stage, recorder: Recorder): Promise<string> {
+  const file = join(stage.folder, 'rehearsal.backup')
+  await stage.runJson('backup', file)
+  recorder.note(
+    'No backup of yours was restored, but one that was made now from the copy. Name yours with --backup.',
+  )
+  return file
+}
+
+async function tryRestore(stage: Stage, settings: Settings, file: string) {
+  try {
+    const at = await restoreCopy(stage.program, settings, file)
+    return { at, text: `the backup of ${at}` }
+  } catch (error) {
+    return { at: undefined, text: (error as Error).message }
+  }
+}
+
+const ANSWER_MS = 20_000
+
+/** A server starts on the restored data, and verifies a synthetic person. */
+async function checkRestored(stage: Stage, recorder: Recorder, settings: Settings): Promise<void> {
+  const { program, noVendor, kind } = stage
+  const mode = noVendor === undefined ? 'live' : 'test'
+  const made = await program.run(settings, 'keys', 'create', '--name', 'rehearsal', '--mode', mode, '--json')
+  const { key } = JSON.parse(made.stdout) as { key: string }
+  const server = await program.startServer(settings)
+  const callers = createCallers({ url: () => server.url, key, kind, recorder })
+  try {
+    let seen = ''
+    const tookMs = await waitUntil(async () => {
+      const { status, code } = await callers.ask(callers.nextQuestion())
+      seen = `${status} ${code}`
+      return status === 200
+    }, ANSWER_MS)
+    recorder.check('a server starts on the restored data and verifies', seen, tookMs !== undefined)
+  } finally {
+    callers.close()
+    await server.stop()
+  }
+}
+
+const tamperedLog: Exercise = {
+  name: 'tampered-log',
+  title: 'The audit log is changed',
+  about: 'one row of the log is changed in the copy, and tabbat audit verify must name it',
+  run: async (stage, recorder) => {
+    const { settings, data } = stage
+    const before = await verifyLog(stage, settings)
+    recorder.check(
+      'the log is whole before',
+      before.sound ? `${before.rows} rows, no fault` : before.headline,
+      before.sound,
+    )
+    if (!before.sound) return
+    const row = await tamperRow(data)
+    const end = recorder.beginFault('a row is changed')
+    const from = recorder.now()
+    const changed = await verifyLog(stage, settings)
+    recorder.detected(recorder.now() - from)
+    await row.repair()
+    end()
+    const place = `row ${row.sequence} of chain ${row.chain}`
+    const isNamed = changed.fault?.chain === row.chain && Number(changed.fault?.sequence) === row.sequence
+    recorder.check('tabbat audit verify ends with 1', `exit code ${changed.code}`, changed.code === 1)
+    recorder.check(`it names ${place}`, changed.headline, isNamed)
+    const after = await verifyLog(stage, settings)
+    recorder.check('with the row as it was, the log is whole again', after.headline, after.sound)
+  },
+}
+
+export const DATA_EXERCISES: readonly Exercise[] = [restore, tamperedLog]

@@ -1,0 +1,282 @@
+import { exec } from 'node:child_process'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { SQLITE_FILE } from '../database/open-database.ts'
+import { UserError } from '../errors.ts'
+import type { Answer, Callers } from './callers.ts'
+import { countWritable, readOutcomes } from './copy-data.ts'
+import { checkRows } from './crash-exercises.ts'
+import { type Exercise, waitUntil, withCallers } from './exercise.ts'
+import { type Recorder, toAnswersText, toTime } from './finding.ts'
+import type { PostgresProxy } from './postgres-proxy.ts'
+import type { Stage } from './stage.ts'
+
+const onlySqlite = ({ data }: Stage) =>
+  data.databaseUrl === undefined ? undefined : 'The copy is on PostgreSQL, which has its own exercises.'
+const onlyPostgres = ({ data }: Stage) =>
+  data.databaseUrl === undefined ? 'The copy is on SQLite, which has its own exercises.' : undefined
+
+const databaseLocked: Exercise = {
+  name: 'database-locked',
+  title: 'Another program holds the database',
+  about: 'another process holds the write lock of SQLite for some seconds',
+  findObstacle: onlySqlite,
+  run: (stage, recorder) =>
+    rehearseOutage(stage, recorder, 'the database is locked', async () => {
+      const holder = new DatabaseSync(join(stage.data.dataDir, SQLITE_FILE), { timeout: 5000 })
+      holder.exec('BEGIN IMMEDIATE')
+      return async () => {
+        holder.exec('ROLLBACK')
+        holder.close()
+      }
+    }),
+}
+
+const postgresCut: Exercise = {
+  name: 'postgres-cut',
+  title: 'PostgreSQL cannot be reached',
+  about: 'connections to PostgreSQL are closed, and new ones refused',
+  findObstacle: onlyPostgres,
+  run: (stage, recorder) =>
+    rehearseOutage(stage, recorder, 'PostgreSQL is cut off', async () => {
+      stage.proxy?.setConduct('cut')
+      return async () => stage.proxy?.setConduct('pass')
+    }),
+}
+
+const postgresSilent: Exercise = {
+  name: 'postgres-silent',
+  title: 'PostgreSQL does not answer',
+  about: 'connections to PostgreSQL stay open, and nothing passes',
+  findObstacle: onlyPostgres,
+  run: (stage, recorder) =>
+    rehearseOutage(stage, recorder, 'PostgreSQL is silent', async () => {
+      stage.proxy?.setConduct('silent')
+      return async () => stage.proxy?.setConduct('pass')
+    }),
+}
+
+const FEW = 8
+const CALM_MS = 15_000
+/** Refused answers that show that the fault was noticed. */
+const REFUSALS = 10
+/** Promised by docs/reliability.md, and a little for a busy machine. */
+const BACK_MS = 5000
+const SLACK_MS = 1500
+const WAIT_MS = 60_000
+
+const isVerified = ({ status }: Answer) => status === 200
+const isRefused = ({ code }: Answer) => code === 'audit_unavailable' || code === 'overloaded'
+
+/** The log cannot be written: callers are refused at once, look-ups go on, and all is well soon after. */
+async function rehearseOutage(
+  stage: Stage,
+  recorder: Recorder,
+  label: string,
+  begin: () => Promise<() => Promise<unknown>>,
+): Promise<void> {
+  await withCallers(stage, recorder, async (callers) => {
+    const load = callers.startLoad()
+    if (!(await load.until((answers) => answers.filter(isVerified).length >= FEW, CALM_MS))) {
+      await load.stop()
+      recorder.check('verifications work before the fault', toAnswersText(load.answers), false)
+      return
+    }
+    const end = recorder.beginFault(label)
+    const from = recorder.now()
+    const stop = await begin()
+    const noticed = load.until(
+      (answers) => answers.some((each) => each.at >= from && isRefused(each)),
+      WAIT_MS,
+    )
+    if (await noticed) recorder.detected(recorder.now() - from)
+    const lookUp = await callers.send({ path: '/api/v2/sme-data/list' })
+    const ready = await callers.send({ path: '/health/ready?strict' })
+    await load.until(
+      (answers) => answers.filter((each) => each.at >= from && isRefused(each)).length >= REFUSALS,
+      WAIT_MS,
+    )
+    await stop()
+    end()
+    const to = recorder.now()
+    const isBack = (each: Answer) => each.at >= to && isVerified(each)
+    if (await load.until((answers) => answers.some(isBack), WAIT_MS)) recorder.recovered(recorder.now() - to)
+    const backMs = load.answers.some(isBack) ? recorder.now() - to : undefined
+    await load.until((answers) => answers.filter(isBack).length >= FEW, CALM_MS)
+    const answers = await load.stop()
+    const during = answers.filter(({ at }) => at >= from && at < to)
+    recorder.check(
+      `${label}: callers get 503 audit_unavailable, and nobody is told anything else`,
+      toAnswersText(during),
+      during.some(isRefused) && during.every((each) => isRefused(each) || isVerified(each)),
+    )
+    recorder.check(`${label}: look-ups of bundles go on`, `status ${lookUp.status}`, lookUp.status === 200)
+    recorder.check(
+      `${label}: /health/ready?strict says so with 503`,
+      `status ${ready.status}`,
+      ready.status === 503,
+    )
+    recorder.check(
+      `${label}: verifications work within ${toTime(BACK_MS)} after the end, without a restart`,
+      backMs === undefined ? `not within ${toTime(WAIT_MS)}` : `after ${toTime(backMs)}`,
+      backMs !== undefined && backMs <= BACK_MS + SLACK_MS,
+    )
+    await checkAcknowledged(stage, recorder, answers)
+  })
+}
+
+async function checkAcknowledged(
+  { data }: Stage,
+  recorder: Recorder,
+  answers: readonly Answer[],
+): Promise<void> {
+  const consents = answers.map(({ question }) => question.consent)
+  checkRows(recorder, answers, await readOutcomes(data, consents))
+}
+
+/** The write-ahead log reaches this size after some dozen verifications. */
+const MAX_FILE_BYTES = 2 * 1024 * 1024
+
+const diskFailing: Exercise = {
+  name: 'disk-failing',
+  title: 'The disk refuses to write',
+  about: 'the server may not write files beyond 2 MB (ulimit -f), so its writes fail',
+  findObstacle: (stage) =>
+    process.platform === 'win32' ? 'Windows has no limit of file sizes for a process.' : onlySqlite(stage),
+  run: async (stage, recorder) => {
+    await (await stage.server()).stop()
+    await stage.server({ maxFileBytes: MAX_FILE_BYTES })
+    await withCallers(stage, recorder, (callers) => rehearseDisk(stage, callers, recorder))
+    recorder.note(
+      'It shows failing writes, after which the server exits. A full disk, which it survives with 503, needs a disk of its own and is not rehearsed.',
+    )
+  },
+}
+
+async function rehearseDisk(stage: Stage, callers: Callers, recorder: Recorder): Promise<void> {
+  const server = await stage.server()
+  const load = callers.startLoad()
+  const end = recorder.beginFault('writes beyond 2 MB fail')
+  const isEnded = (await waitUntil(() => !server.isRunning(), WAIT_MS)) !== undefined
+  end()
+  const from = recorder.now()
+  const code = isEnded ? await server.ended : undefined
+  const refused = load.answers.find((answer) => !isVerified(answer))
+  if (refused && isEnded) recorder.detected(from - refused.at)
+  if (!isEnded) await server.stop()
+  await stage.server()
+  const isBack = (each: Answer) => each.at >= from && isVerified(each)
+  if (await load.until((all) => all.some(isBack), WAIT_MS)) recorder.recovered(recorder.now() - from)
+  const answers = await load.stop()
+  recorder.check(
+    'the server stops when a write fails, with exit code 1',
+    isEnded ? `exit code ${code}` : `it still runs after ${toTime(WAIT_MS)}`,
+    isEnded && code === 1,
+  )
+  const reason = server.log.find(({ event }) => event === 'disk_failed')
+  recorder.check(
+    'its log names the reason: disk_failed',
+    reason ? 'disk_failed' : 'it does not',
+    reason !== undefined,
+  )
+  recorder.check(
+    'started again on a disk that works, it verifies',
+    answers.some(isBack) ? 'it does' : toAnswersText(answers.filter(({ at }) => at >= from)),
+    answers.some(isBack),
+  )
+  await checkAcknowledged(stage, recorder, answers)
+}
+
+const run = promisify(exec)
+const COMMAND_MS = 120_000
+
+const failover: Exercise = {
+  name: 'failover',
+  title: 'Another server of PostgreSQL takes over',
+  about:
+    'runs --failover-command; without one, cuts the server in use if the address of the copy names several',
+  findObstacle: (stage) => {
+    if (stage.proxy === undefined) return onlyPostgres(stage)
+    return stage.failoverCommand !== undefined || stage.proxy.servers > 1
+      ? undefined
+      : 'The address of the copy names one server. Name several, or give --failover-command.'
+  },
+  run: (stage, recorder) =>
+    withCallers(stage, recorder, (callers) => {
+      const { proxy, failoverCommand, data } = stage
+      return rehearseFailover(stage, callers, recorder, () =>
+        failoverCommand === undefined ? cutServer(proxy, data) : runCommand(failoverCommand),
+      )
+    }),
+}
+
+/** A restart of a cut server is not waited for: the others must do. */
+const CUT_MS = 10_000
+
+/** Nobody promotes a standby because we are cut off: another server must be writable by itself, such as a second proxy. */
+async function cutServer(
+  proxy: PostgresProxy | undefined,
+  { databaseUrl = '' }: Stage['data'],
+): Promise<void> {
+  if ((await countWritable(databaseUrl)) < 2)
+    throw new UserError(
+      'Only one server of the address can be written. Give --failover-command with the command that makes another the primary.',
+    )
+  const restore = proxy?.cutServerInUse()
+  await pause(CUT_MS)
+  restore?.()
+}
+
+async function runCommand(command: string): Promise<void> {
+  await run(command, { timeout: COMMAND_MS }).catch(({ code }: { code?: number }) => {
+    throw new UserError(`The command of --failover-command failed (${code ?? 'no exit code'}).`)
+  })
+}
+
+async function rehearseFailover(
+  stage: Stage,
+  callers: Callers,
+  recorder: Recorder,
+  failOver: () => Promise<void>,
+): Promise<void> {
+  const load = callers.startLoad()
+  if (!(await load.until((answers) => answers.filter(isVerified).length >= FEW, CALM_MS))) {
+    await load.stop()
+    recorder.check('verifications work before the failover', toAnswersText(load.answers), false)
+    return
+  }
+  const from = recorder.now()
+  const end = recorder.beginFault('failover')
+  await failOver().catch(async (error) => {
+    await load.stop()
+    throw error
+  })
+  end()
+  await pause(FAILOVER_CALM_MS)
+  const isBack = (answers: readonly Answer[]) => answers.slice(-FEW).every(isVerified)
+  const isFine = await load.until(isBack, WAIT_MS)
+  const answers = await load.stop()
+  const failed = answers.filter((answer) => answer.at >= from && !isVerified(answer))
+  const outageMs =
+    failed.length === 0 ? 0 : Math.max(...failed.map(({ at, ms }) => at + ms)) - (failed[0]?.at ?? 0)
+  if (failed[0]) recorder.detected(failed[0].at - from)
+  recorder.recovered(outageMs)
+  recorder.check(
+    `verifications work again within ${toTime(WAIT_MS)}, without a restart`,
+    isFine ? `${failed.length} were refused, over ${toTime(outageMs)}` : toAnswersText(answers.slice(-FEW)),
+    isFine,
+  )
+  await checkAcknowledged(stage, recorder, answers)
+}
+
+const FAILOVER_CALM_MS = 3000
+
+export const DATABASE_EXERCISES: readonly Exercise[] = [
+  databaseLocked,
+  postgresCut,
+  postgresSilent,
+  diskFailing,
+  failover,
+]

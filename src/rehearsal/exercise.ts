@@ -1,0 +1,71 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { UserError } from '../errors.ts'
+import { type Callers, createCallers } from './callers.ts'
+import { createRecorder, type Finding, type Recorder } from './finding.ts'
+import type { Stage } from './stage.ts'
+
+/** Something that can go wrong, made to go wrong. `S`: where it takes place. */
+export type Exercise<S = Stage> = {
+  /** For --only and --skip. */
+  readonly name: string
+  readonly title: string
+  /** For --list. */
+  readonly about: string
+  /** Why it cannot be made here; undefined if it can. */
+  readonly findObstacle?: (stage: S) => string | undefined
+  readonly run: (stage: S, recorder: Recorder) => Promise<void>
+}
+
+/** Makes the exercise. A failure of the exercise itself is a finding too, so that the others are still made. */
+export async function runExercise<S>(exercise: Exercise<S>, stage: S): Promise<Finding> {
+  const recorder = createRecorder(exercise)
+  const obstacle = exercise.findObstacle?.(stage)
+  if (obstacle !== undefined) {
+    recorder.note(obstacle)
+    return recorder.toFinding('skipped')
+  }
+  try {
+    await exercise.run(stage, recorder)
+    return recorder.toFinding()
+  } catch (error) {
+    recorder.note(error instanceof UserError ? error.message : `The exercise failed: ${toKind(error)}.`)
+    return recorder.toFinding('could_not_run')
+  }
+}
+
+/** Without the message, which may quote data. */
+const toKind = (error: unknown) => {
+  const { name = 'unknown error', code } = error as { name?: string; code?: string }
+  return code === undefined ? name : `${name} ${code}`
+}
+
+/** Callers of the server of the stage, for one exercise. */
+export async function withCallers<T>(
+  stage: Stage,
+  recorder: Recorder,
+  work: (callers: Callers) => Promise<T>,
+): Promise<T> {
+  await stage.server()
+  const { key, kind, url } = stage
+  const callers = createCallers({ url, key, kind, recorder })
+  try {
+    return await work(callers)
+  } finally {
+    callers.close()
+  }
+}
+
+const LOOK_MS = 25
+
+/** Resolves to the milliseconds until it was true; undefined if it was not in time. */
+export async function waitUntil(
+  isTrue: () => boolean | Promise<boolean>,
+  withinMs: number,
+): Promise<number | undefined> {
+  const startedAt = performance.now()
+  while (!(await isTrue())) {
+    if (performance.now() - startedAt > withinMs) return undefined
+    await pause(LOOK_MS)
+  }
+  return performance.now() - startedAt
+}

@@ -1,0 +1,226 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../context/config.ts'
+import { toDatabaseText } from '../context/database-text.ts'
+import { UserError } from '../errors.ts'
+import type { Environment } from '../settings/read-settings.ts'
+import type { StandIn } from '../simulator/stand-in.ts'
+import { createFileVendor, openStandIn, STAND_INS } from '../simulator/vendors.ts'
+import {
+  type CopiedData,
+  copyRemovals,
+  copySqlite,
+  createCopyFolders,
+  findBackup,
+  quietCopy,
+  readRootKeys,
+  refuseRunningServers,
+  restoreCopy,
+} from './copy-data.ts'
+import { toCopySettings } from './copy-settings.ts'
+import { openPostgresProxy, type PostgresProxy } from './postgres-proxy.ts'
+import { createProgram, type Program, type Server, type Settings } from './program.ts'
+import { openReceiver, type Receiver } from './receiver.ts'
+
+type StageOptions = {
+  readonly config: Config
+  /** The texts of the environment and of .env. */
+  readonly given: Environment
+  /** A backup or a folder of backups. */
+  readonly backup: string | undefined
+  /** A database that the operator calls a copy. */
+  readonly databaseUrl: string | undefined
+  readonly failoverCommand: string | undefined
+  readonly keep: boolean
+  readonly say: (line: string) => void
+}
+
+/** A server on a copy of the data, with all that it talks to: where the exercises take place. */
+export type Stage = {
+  readonly data: CopiedData
+  readonly program: Program
+  readonly settings: Settings
+  readonly vendors: ReadonlyMap<string, StandIn>
+  readonly receiver: Receiver
+  readonly proxy: PostgresProxy | undefined
+  /** Made on the copy. */
+  readonly key: string
+  readonly kind: 'nin' | 'bvn'
+  /** Why the exercises of vendors cannot be made; undefined if they can. */
+  readonly noVendor: string | undefined
+  /** The endpoint of webhooks that the rehearsal made. */
+  readonly endpoint: { readonly id: string; readonly secret: string }
+  readonly notes: readonly string[]
+  /** What was copied, in words. */
+  readonly origin: string
+  readonly backup: string | undefined
+  readonly failoverCommand: string | undefined
+  readonly config: Config
+  /** A folder for what an exercise needs besides. It is deleted at the end. */
+  readonly folder: string
+  /** The server in use; started if none runs. */
+  readonly server: (options?: { readonly maxFileBytes?: number }) => Promise<Server>
+  /** Its address, also after it has ended. */
+  readonly url: () => string
+  /** Runs a command of the program on the copy that prints JSON. */
+  readonly runJson: (...args: readonly string[]) => Promise<Readonly<Record<string, unknown>>>
+  readonly close: () => Promise<void>
+}
+
+/** Calls the functions in the opposite order of their addition, each once, also if one fails. */
+type Cleanup = { readonly add: (close: () => unknown) => void; readonly run: () => Promise<void> }
+
+function createCleanup(): Cleanup {
+  const closes: (() => unknown)[] = []
+  return {
+    add: (close) => void closes.push(close),
+    run: async () => {
+      for (let close = closes.pop(); close; close = closes.pop())
+        try {
+          await close()
+        } catch {
+          // The others must still be called.
+        }
+    },
+  }
+}
+
+export async function openStage(
+  options: StageOptions,
+  onCleanup: (run: () => Promise<void>) => void,
+): Promise<Stage> {
+  const cleanup = createCleanup()
+  onCleanup(cleanup.run)
+  try {
+    return await buildStage(options, cleanup)
+  } catch (error) {
+    await cleanup.run()
+    throw error
+  }
+}
+
+async function buildStage(options: StageOptions, cleanup: Cleanup): Promise<Stage> {
+  const { config, given, databaseUrl, keep, say } = options
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-rehearsal-'))
+  if (keep) say(`The copy is kept in ${folder}.`)
+  else cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
+  const program = createProgram(folder)
+  cleanup.add(program.close)
+  const rootKeys = await readRootKeys(config)
+  const receiver = await openReceiver()
+  cleanup.add(receiver.close)
+  const vendors = await openVendors(config, cleanup)
+  const proxy = databaseUrl === undefined ? undefined : await openPostgresProxy(databaseUrl)
+  if (proxy) cleanup.add(proxy.close)
+  const data = createCopyFolders(folder, databaseUrl)
+  const { settings, notes } = toCopySettings(config, given, {
+    ...data,
+    databaseUrl: proxy?.databaseUrl,
+    rootKeys,
+    vendors: Object.fromEntries([...vendors].map(([name, standIn]) => [name, standIn.settings])),
+  })
+  const backup = options.backup === undefined ? undefined : findBackup(options.backup)
+  const origin = await fillCopy({ ...options, backup }, data, program, settings)
+  say(`Copied: ${origin}.`)
+  await quietCopy(data, receiver.copiedUrl)
+  const { kind, noVendor } = findKind(config, vendors)
+  const own: Settings = noVendor === undefined ? settings : { ...settings, TABBAT_SANDBOX: 'on' }
+  const runJson = createRunJson(program, own)
+  const { key } = (await runJson(
+    ...['keys', 'create', '--name', 'rehearsal', '--mode', noVendor === undefined ? 'live' : 'test'],
+    ...['--subjects-per-day', '1000000'],
+  )) as { key: string }
+  const endpoint = (await runJson(
+    ...['webhooks', 'create', '--name', 'rehearsal', '--url', receiver.url],
+    ...['--event', 'verification.completed,source.down,source.up,audit.checkpoint'],
+  )) as { id: string; secret: string }
+  let running: Server | undefined
+  return {
+    ...{
+      data,
+      program,
+      settings: own,
+      vendors,
+      receiver,
+      proxy,
+      key,
+      kind,
+      noVendor,
+      endpoint,
+      notes,
+      origin,
+    },
+    ...{ backup, config, folder, runJson, failoverCommand: options.failoverCommand },
+    server: async (how) => {
+      if (!running?.isRunning()) running = await program.startServer(own, how)
+      return running
+    },
+    url: () => running?.url ?? '',
+    close: cleanup.run,
+  }
+}
+
+/** Fills the copy, and says from where. */
+async function fillCopy(
+  { config, backup, databaseUrl }: Pick<StageOptions, 'config' | 'backup' | 'databaseUrl'>,
+  data: CopiedData,
+  program: Program,
+  settings: Settings,
+): Promise<string> {
+  if (databaseUrl !== undefined) {
+    await refuseRunningServers(data)
+    return `${toDatabaseText({ ...config, databaseUrl })}, which you called a copy`
+  }
+  if (config.databaseUrl === undefined) {
+    await copySqlite(config, data)
+    return toDatabaseText(config)
+  }
+  if (backup === undefined)
+    throw new UserError(
+      'TABBAT_DATABASE_URL may name live data. Name a copy of it with --database-url and confirm with --yes-on-a-copy, or a backup with --backup, which is restored into SQLite.',
+    )
+  copyRemovals(config, data.checkpointDir)
+  return `the backup of ${await restoreCopy(program, settings, backup)}, restored into SQLite`
+}
+
+const createRunJson =
+  (program: Program, settings: Settings): Stage['runJson'] =>
+  async (...args) => {
+    const { code, stdout, stderr } = await program.run(settings, ...args, '--json')
+    if (code === 0) return JSON.parse(stdout) as Readonly<Record<string, unknown>>
+    const reason = /error: (.*)/.exec(stderr)?.[1] ?? 'it gave no reason'
+    throw new UserError(`tabbat ${args.slice(0, 2).join(' ')} failed on the copy: ${reason}`)
+  }
+
+/** A simulated vendor for each vendor of identity checks in use: as it was written from the documents, else by its file. */
+async function openVendors(config: Config, cleanup: Cleanup): Promise<Map<string, StandIn>> {
+  const named = new Set([...config.ninSources, ...config.bvnSources])
+  const vendors = new Map<string, StandIn>()
+  for (const [name, { vendor }] of Object.entries(config.vendors)) {
+    if (!named.has(name)) continue
+    const { loaded } = vendor
+    const written = loaded?.path === undefined ? STAND_INS.find((each) => each.name === name) : undefined
+    const script = written ?? (loaded && createFileVendor(name, loaded.file))
+    if (!script) continue
+    const standIn = await openStandIn(script)
+    cleanup.add(standIn.close)
+    vendors.set(name, standIn)
+  }
+  return vendors
+}
+
+/** The kind of number whose sources lead to a vendor. */
+function findKind(config: Config, vendors: ReadonlyMap<string, unknown>): Pick<Stage, 'kind' | 'noVendor'> {
+  const { ninSources, bvnSources, notFound } = config
+  for (const [kind, names] of [['nin', ninSources] as const, ['bvn', bvnSources] as const]) {
+    const isAsked =
+      vendors.has(names[0] ?? '') || (notFound === 'next' && names.some((name) => vendors.has(name)))
+    if (isAsked) return { kind, noVendor: undefined }
+  }
+  const reason =
+    vendors.size === 0
+      ? 'No vendor is configured. Set TABBAT_NIN_SOURCES or TABBAT_BVN_SOURCES.'
+      : 'The registry is asked first, and TABBAT_NOT_FOUND=stop ends the search there for a synthetic person.'
+  return { kind: 'nin', noVendor: reason }
+}
