@@ -4,55 +4,87 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { inject } from 'postject'
 import { bundle, listAssetFiles, listPackageFolders, listWorkers, MAIN, ROOT, toLicences } from './bundle.ts'
+import { findNode, findNodePackage } from './node-binary.ts'
 import { listConsoleFolders, toNodeComponent, toSbom } from './sbom.ts'
 
 /** Node.js searches its own file for this marker to find the embedded application. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
-const { out } = parseArgs({ options: { out: { type: 'string', default: join(ROOT, 'dist') } } }).values
-const NAME = `tabbat-${process.platform}-${process.arch}`
-const BINARY = join(out, NAME)
-const SBOM = join(out, `sbom-${process.platform}-${process.arch}.cdx.json`)
-const WORK = join(out, 'binary-parts')
+const OWN = `${process.platform}-${process.arch}`
+const { out, target } = parseArgs({
+  options: {
+    out: { type: 'string', default: join(ROOT, 'dist') },
+    target: { type: 'string', default: OWN },
+  },
+}).values
+const BINARY = join(out, `tabbat-${target}`)
+const WORK = join(out, `binary-parts-${target}`)
 
 /** One CommonJS file: nothing can be imported from inside the executable. */
 const toFile = (input: string, file: string) =>
   bundle(input, { file: join(WORK, file), format: 'cjs', codeSplitting: false, minify: true })
 
-/** Makes dist/tabbat-<os>-<arch>: Node.js with the program, the console and the catalogue inside. */
-rmSync(WORK, { recursive: true, force: true })
-mkdirSync(WORK, { recursive: true })
-const built = [await toFile(MAIN, 'main.cjs')]
-for (const [name, file] of listWorkers()) built.push(await toFile(file, `${name}.cjs`))
-const folders = [...listPackageFolders(built), ...listConsoleFolders()]
-writeFileSync(join(WORK, 'LICENSES.txt'), toLicences(folders))
-writeFileSync(SBOM, toSbom(folders, [toNodeComponent()]))
-
-const assets = Object.fromEntries([
-  ...listAssetFiles().map((path) => [path, join(ROOT, path)]),
-  ...listWorkers().map(([name]) => [`worker/${name}.cjs`, join(WORK, `${name}.cjs`)]),
-  ['LICENSES.txt', join(WORK, 'LICENSES.txt')],
-])
-const blob = join(WORK, 'tabbat.blob')
-const config = {
-  main: join(WORK, 'main.cjs'),
-  output: blob,
-  assets,
-  disableExperimentalSEAWarning: true,
-  useCodeCache: true,
+/**
+ * The application as one file for Node.js. The same sources give the same bytes: the path of main.cjs, which is inside, is not that
+ * of the checkout, and the code cache of V8 does not depend on chance. Another processor could not use the cache.
+ */
+function writeBlob(): Buffer {
+  const assets = Object.fromEntries([
+    ...listAssetFiles().map((path) => [path, join(ROOT, path)]),
+    ...listWorkers().map(([name]) => [`worker/${name}.cjs`, `${name}.cjs`]),
+    ['LICENSES.txt', 'LICENSES.txt'],
+  ])
+  const config = { main: 'main.cjs', output: 'tabbat.blob', assets, disableExperimentalSEAWarning: true }
+  writeFileSync(join(WORK, 'sea.json'), JSON.stringify({ ...config, useCodeCache: target === OWN }))
+  const flags = ['--random-seed=1', '--experimental-sea-config', 'sea.json']
+  execFileSync(findNode(OWN, WORK), flags, { cwd: WORK, stdio: 'ignore' })
+  return readFileSync(join(WORK, 'tabbat.blob'))
 }
-writeFileSync(join(WORK, 'sea.json'), JSON.stringify(config))
-execFileSync(process.execPath, ['--experimental-sea-config', join(WORK, 'sea.json')], { stdio: 'ignore' })
 
-rmSync(BINARY, { force: true })
-copyFileSync(process.execPath, BINARY)
-chmodSync(BINARY, 0o755)
-const isMac = process.platform === 'darwin'
-if (isMac) execFileSync('codesign', ['--remove-signature', BINARY])
-await inject(BINARY, 'NODE_SEA_BLOB', readFileSync(blob), {
-  sentinelFuse: FUSE,
-  ...(isMac && { machoSegmentName: 'NODE_SEA' }),
-})
-if (isMac) execFileSync('codesign', ['--sign', '-', BINARY])
-rmSync(WORK, { recursive: true })
-process.stdout.write(`${BINARY}: ${Math.round(statSync(BINARY).size / 1e6)} MB\n`)
+async function writeBinary(node: string, blob: Buffer): Promise<void> {
+  rmSync(BINARY, { force: true })
+  copyFileSync(node, BINARY)
+  chmodSync(BINARY, 0o755)
+  const isMac = process.platform === 'darwin'
+  if (isMac) execFileSync('codesign', ['--remove-signature', BINARY])
+  await inject(BINARY, 'NODE_SEA_BLOB', blob, {
+    sentinelFuse: FUSE,
+    ...(isMac && { machoSegmentName: 'NODE_SEA' }),
+  })
+  if (isMac) execFileSync('codesign', ['--sign', '-', BINARY])
+}
+
+/** Why the executable cannot be made here. */
+function targetError(): string | undefined {
+  if (target === OWN) return undefined
+  if (`${target}${OWN}`.includes('darwin'))
+    return `The executable for ${target} cannot be made on ${OWN}: codesign of macOS is needed. Build it on ${target}.`
+  if (findNodePackage(target).version === findNodePackage(OWN).version) return undefined
+  return `The executable for ${target} cannot be made on ${OWN}: their versions of Node.js differ. Build it on ${target}.`
+}
+
+async function build(): Promise<void> {
+  rmSync(WORK, { recursive: true, force: true })
+  mkdirSync(WORK, { recursive: true })
+  const node = findNode(target, WORK)
+  const built = [await toFile(MAIN, 'main.cjs')]
+  for (const [name, file] of listWorkers()) built.push(await toFile(file, `${name}.cjs`))
+  const folders = [...listPackageFolders(built), ...listConsoleFolders()]
+  writeFileSync(join(WORK, 'LICENSES.txt'), toLicences(folders))
+  const sbom = toSbom(folders, [toNodeComponent(findNodePackage(target))])
+  writeFileSync(join(out, `sbom-${target}.cdx.json`), sbom)
+  await writeBinary(node, writeBlob())
+}
+
+/** Makes dist/tabbat-<os>-<arch>: Node.js with the program, the console and the catalogue inside. */
+try {
+  const problem = targetError()
+  if (problem !== undefined) throw new Error(problem)
+  await build()
+  process.stdout.write(`${BINARY}: ${Math.round(statSync(BINARY).size / 1e6)} MB\n`)
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
+  process.exitCode = 1
+} finally {
+  rmSync(WORK, { recursive: true, force: true })
+}

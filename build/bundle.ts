@@ -81,7 +81,8 @@ function toLicence(folder: string): string {
     version: string
     license: string
   }
-  const [file] = globSync('{LICEN,Licen,licen}*', { cwd: folder })
+  // Sorted: the order of a folder is not the same on every disk.
+  const [file] = globSync('{LICEN,Licen,licen}*', { cwd: folder }).toSorted()
   const text = file === undefined ? '' : `\n${readFileSync(join(folder, file), 'utf8').trim()}\n`
   return `${name} ${version} (${license})\n${text}`
 }

@@ -1,7 +1,7 @@
 import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle, listAssetFiles, listPackageFolders, listWorkers, MAIN, ROOT, toLicences } from './bundle.ts'
-import { listConsoleFolders, toSbom } from './sbom.ts'
+import { listConsoleFolders, listNodeComponents, toSbom } from './sbom.ts'
 
 const DIST = join(ROOT, 'dist')
 
@@ -15,5 +15,5 @@ const built = await bundle(
 for (const path of listAssetFiles()) cpSync(join(ROOT, path), join(DIST, 'assets', path))
 const folders = [...listPackageFolders([built]), ...listConsoleFolders()]
 writeFileSync(join(DIST, 'LICENSES.txt'), toLicences(folders))
-writeFileSync(join(DIST, 'sbom.cdx.json'), toSbom(folders))
+writeFileSync(join(DIST, 'sbom.cdx.json'), toSbom(folders, listNodeComponents()))
 process.stdout.write(`dist/: ${built.output.length} files\n`)

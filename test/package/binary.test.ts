@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -30,6 +30,26 @@ describe('the single executable, in an empty folder with an empty PATH', () => {
     const names = components.map(({ name }) => name)
     expect(names).toEqual(expect.arrayContaining(['pg', 'undici', 'preact', 'commander', 'node']))
     expect(components.find(({ name }) => name === 'node')?.version).toBe(process.versions.node)
+  })
+
+  it('has the same bytes when it is made again in another folder', () => {
+    const again = join(folder, 'another folder')
+    execFileSync(process.execPath, ['build/binary.ts', '--out', again], { stdio: 'ignore' })
+    expect(readFileSync(join(again, basename(toFile()))).equals(readFileSync(toFile()))).toBe(true)
+    rmSync(again, { recursive: true })
+  })
+
+  it.each([
+    ['plan9-x64', 'There is no Node.js for plan9-x64'],
+    [process.platform === 'darwin' ? 'linux-x64' : 'darwin-x64', 'codesign of macOS is needed'],
+  ])('is refused for %s, with the reason', (target, reason) => {
+    const out = join(folder, 'bin')
+    const { status, stderr } = spawnSync(process.execPath, [
+      ...['build/binary.ts', '--out', out, '--target', target],
+    ])
+    expect(status).toBe(1)
+    expect(stderr.toString()).toContain(reason)
+    expect(stderr.toString().trim().split('\n')).toHaveLength(1)
   })
 
   describeInstalled(() => ({ file: toFile(), cwd: folder }), { PATH: '' })
