@@ -40,6 +40,8 @@ const VARIABLES = new Set([
   'TABBAT_PROXY_BIND',
   'TABBAT_PROXY_CERT',
   'TABBAT_PROXY_STATS',
+  // Of npm run build:release.
+  'TABBAT_RELEASE_KEY',
   // Of the programs in examples/.
   'TABBAT_URL',
   'TABBAT_KEY',

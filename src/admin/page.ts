@@ -96,7 +96,7 @@ function toPageReply({ headers }: Exchange, file: File | undefined, caching: rea
     return {
       status: 503,
       headers: ['content-type', 'text/plain; charset=utf-8', ...NO_STORE, ...SECURITY_HEADERS],
-      body: 'The console is not built. Run npm ci.\n',
+      body: 'The console is not built. Run npm run build:console in the checkout.\n',
     }
   const all = ['content-type', file.type, 'vary', 'accept-encoding', ...caching, ...SECURITY_HEADERS]
   return file.gzip && takesGzip(headers['accept-encoding'])

@@ -46,7 +46,10 @@ function build(): void {
 describe('the console page', () => {
   it('is 503 until it is built', async () => {
     const missing = await get('/console')
-    expect([missing.statusCode, missing.body]).toEqual([503, 'The console is not built. Run npm ci.\n'])
+    expect([missing.statusCode, missing.body]).toEqual([
+      503,
+      'The console is not built. Run npm run build:console in the checkout.\n',
+    ])
     expect((await get('/console/assets/index-abc.js')).statusCode).toBe(503)
     build()
     expect((await get('/console')).statusCode).toBe(200)

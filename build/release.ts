@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process'
+import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ROOT } from './bundle.ts'
+import { findNodePackage, toSha256 } from './node-binary.ts'
+import { toProvenance } from './provenance.ts'
+
+const { out, target } = parseArgs({
+  options: {
+    out: { type: 'string', default: join(ROOT, 'dist/release') },
+    target: { type: 'string', multiple: true, default: ['linux-x64', 'linux-arm64'] },
+  },
+}).values
+const OUT = resolve(out)
+
+const run = (file: string, args: readonly string[], cwd = ROOT) =>
+  execFileSync(file, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
+
+/**
+ * Packs copies of the files with fixed rights: npm stores the rights of the files, which depend on the umask of who cloned.
+ * Without npm's scripts: what they would build was built before.
+ */
+function pack(folder: string): void {
+  const list = ['pack', '--dry-run', '--json', '--ignore-scripts']
+  const [packed] = JSON.parse(
+    execFileSync('npm', list, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }),
+  ) as [{ files: { path: string }[] }]
+  const stage = mkdtempSync(join(tmpdir(), 'tabbat-pack-'))
+  for (const { path } of packed.files) {
+    const isProgram = (statSync(join(folder, path)).mode & 0o100) !== 0
+    mkdirSync(dirname(join(stage, path)), { recursive: true })
+    copyFileSync(join(folder, path), join(stage, path))
+    chmodSync(join(stage, path), isProgram ? 0o755 : 0o644)
+  }
+  run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', OUT], stage)
+  rmSync(stage, { recursive: true })
+}
+
+/** A release is made from a commit, which the statement names. */
+function readCommit(): string {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim()
+  if (git('status', '--porcelain') !== '')
+    throw new Error('There are changes that are not committed. Commit them: a release is made from a commit.')
+  return git('rev-parse', 'HEAD')
+}
+
+/** The key is read before the build, which takes a minute. */
+function readReleaseKey(): KeyObject | undefined {
+  const file = process.env.TABBAT_RELEASE_KEY
+  if (file === undefined) return undefined
+  const key = createPrivateKey(readFileSync(file))
+  if (key.asymmetricKeyType === 'ed25519') return key
+  throw new Error(
+    'The file of TABBAT_RELEASE_KEY is no Ed25519 key. Make one: openssl genpkey -algorithm ed25519 -out release.key',
+  )
+}
+
+function build(): void {
+  rmSync(OUT, { recursive: true, force: true })
+  run(process.execPath, ['console/build.ts'])
+  run(process.execPath, ['build/package.ts'])
+  run(process.execPath, ['packages/client/build.ts'])
+  mkdirSync(OUT, { recursive: true })
+  pack(ROOT)
+  pack(join(ROOT, 'packages/client'))
+  for (const each of target) run(process.execPath, ['build/binary.ts', '--out', OUT, '--target', each])
+}
+
+/**
+ * npm run build:release: the npm packages, the executables, their lists of libraries, SHA256SUMS and provenance.json in one folder.
+ * With TABBAT_RELEASE_KEY, SHA256SUMS is signed.
+ */
+try {
+  const [commit, key] = [readCommit(), readReleaseKey()]
+  const nodes = target.map(findNodePackage)
+  build()
+  const toSum = (name: string) => ({ name, sha256: toSha256(readFileSync(join(OUT, name))) })
+  const outputs = readdirSync(OUT).toSorted().map(toSum)
+  writeFileSync(join(OUT, 'provenance.json'), toProvenance({ commit, targets: target, nodes, outputs }))
+  const sums = [...outputs, toSum('provenance.json')]
+    .map(({ name, sha256 }) => `${sha256}  ${name}\n`)
+    .join('')
+  writeFileSync(join(OUT, 'SHA256SUMS'), sums)
+  if (key) {
+    writeFileSync(join(OUT, 'SHA256SUMS.sig'), sign(null, Buffer.from(sums), key))
+    writeFileSync(join(OUT, 'release.pub'), createPublicKey(key).export({ type: 'spki', format: 'pem' }))
+  }
+  process.stdout.write(sums)
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
+  process.exitCode = 1
+}
