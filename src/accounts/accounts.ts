@@ -5,6 +5,7 @@ import { AdminError } from '../contract/error.ts'
 import { holdsPersonNumber } from '../contract/free-text.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import { toTextMac } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
 import type { AccountRow, AccountTable } from './account-table.ts'
@@ -19,17 +20,20 @@ export type AccountDeps = {
   readonly by: string
 }
 
+/** What a one-time link needs besides: the key under which its token is hashed. */
+export type LinkDeps = AccountDeps & { readonly keyring: Pick<Keyring, 'console-token'> }
+
 /** A one-time link without the address of the console. The token is not stored. */
 export type NewInvitation = { readonly token: string; readonly role: Role; readonly expiresAt: number }
 
 const INVITATION_MS = DAY_MS
 
-export async function inviteAccount(deps: AccountDeps, role: Role): Promise<NewInvitation> {
+export async function inviteAccount(deps: LinkDeps, role: Role): Promise<NewInvitation> {
   return invite(deps, { phase: 'account_invited', detail: role }, { role, account: undefined })
 }
 
 /** A link that sets a new password. The old password works until the link is used. */
-export async function resetAccount(deps: AccountDeps, name: string): Promise<NewInvitation> {
+export async function resetAccount(deps: LinkDeps, name: string): Promise<NewInvitation> {
   const { role, password } = await findAccount(deps, name)
   if (password === '')
     throw new UserError(`${name} signs in through your identity provider, and has no password here.`)
@@ -37,12 +41,12 @@ export async function resetAccount(deps: AccountDeps, name: string): Promise<New
 }
 
 async function invite(
-  deps: AccountDeps,
+  deps: LinkDeps,
   entry: AuditEntry,
   { role, account }: { readonly role: Role; readonly account: string | undefined },
 ): Promise<NewInvitation> {
   const token = createToken()
-  const id = toTokenId(token) as Uint8Array
+  const id = toTokenId(deps.keyring['console-token'], token) as Uint8Array
   const createdAt = steadyNow()
   const expiresAt = createdAt + INVITATION_MS
   const invitation = { id, role, account, madeBy: deps.by, createdAt, expiresAt }
@@ -110,9 +114,12 @@ const TOKEN_BYTES = 32
 /** The secret in a cookie or a link. It is not stored. */
 export const createToken = () => randomBytes(TOKEN_BYTES).toString('base64url')
 
-/** The hash that the store keeps; a random token of this length needs no slow hash. Undefined if the text is not a token. */
-export const toTokenId = (token: string): Uint8Array | undefined =>
-  /^[A-Za-z0-9_-]{43}$/.test(token) ? hash('sha256', token, 'buffer') : undefined
+/**
+ * The hash that the store keeps; a random token of this length needs no slow hash. Its key is not in the database: who can only
+ * write there cannot make a session or an invitation of his own. Undefined if the text is not a token.
+ */
+export const toTokenId = (key: KeyObject, token: string): Uint8Array | undefined =>
+  /^[A-Za-z0-9_-]{43}$/.test(token) ? Buffer.from(toTextMac(key, token), 'hex') : undefined
 
 /** What the provider has said about a person, with a valid signature. */
 export type Claims = { readonly iss: string; readonly sub: string; readonly [name: string]: unknown }

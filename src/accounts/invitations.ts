@@ -3,7 +3,7 @@ import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError, UserError } from '../errors.ts'
 import type { AccountTable, InvitationRow } from './account-table.ts'
-import { type AccountDeps, toTokenId, withAudit } from './accounts.ts'
+import { type AccountDeps, type LinkDeps, toTokenId, withAudit } from './accounts.ts'
 import type { FactorUse } from './factor-rows.ts'
 import { type Passwords, refuseWeakPassword } from './passwords.ts'
 import type { Invitation, OpenInvitation } from './views.ts'
@@ -19,10 +19,10 @@ export type Acceptance = {
 /** The account right after a link was used, with its password hash. */
 type AcceptedAccount = { readonly name: string; readonly password: string }
 
-type InvitationDeps = Omit<AccountDeps, 'by'> & { readonly passwords: Passwords }
+type InvitationDeps = Omit<LinkDeps, 'by'> & { readonly passwords: Passwords }
 
-export async function inspectInvitation(table: AccountTable, token: string): Promise<Invitation> {
-  const { role, account, expiresAt } = await findInvitation(table, token)
+export async function inspectInvitation(deps: FindDeps, token: string): Promise<Invitation> {
+  const { role, account, expiresAt } = await findInvitation(deps, token)
   return { role, name: account ?? null, expires_at: new Date(expiresAt).toISOString() }
 }
 
@@ -34,7 +34,7 @@ export async function acceptInvitation(
 ): Promise<AcceptedAccount> {
   const { store, passwords } = deps
   const { token, name, password } = acceptance
-  const invitation = await findInvitation(store.accounts, token)
+  const invitation = await findInvitation(deps, token)
   await refuseName(store.accounts, invitation, name)
   refuseWeakPassword(name, password)
   const passwordHash = await passwords.hash(name, password)
@@ -80,9 +80,11 @@ function setPassword(
   })
 }
 
-async function findInvitation(table: AccountTable, token: string): Promise<InvitationRow> {
-  const id = toTokenId(token)
-  const invitation = id && (await table.findInvitation(id, steadyNow()))
+type FindDeps = Pick<LinkDeps, 'store' | 'keyring'>
+
+async function findInvitation({ store, keyring }: FindDeps, token: string): Promise<InvitationRow> {
+  const id = toTokenId(keyring['console-token'], token)
+  const invitation = id && (await store.accounts.findInvitation(id, steadyNow()))
   if (!invitation) throw new AdminError('invitation_void')
   return invitation
 }

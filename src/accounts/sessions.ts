@@ -34,9 +34,14 @@ export type Sessions = {
   readonly end: (actor: Actor) => Promise<void>
 }
 
-export const createSessions = (table: AccountTable, required: RequiredRoles = 'off'): Sessions => ({
+/** `key` is the one of the tokens: `console-token` of the keyring. */
+export const createSessions = (
+  table: AccountTable,
+  key: () => KeyObject,
+  required: RequiredRoles = 'off',
+): Sessions => ({
   findActor: async (token, { isBackground }) => {
-    const id = toTokenId(token)
+    const id = toTokenId(key(), token)
     const now = steadyNow()
     const row = id && (await table.findSession(id, toLimits(now)))
     if (!row || isAhead(row, now)) return undefined
@@ -51,7 +56,7 @@ export const createSessions = (table: AccountTable, required: RequiredRoles = 'o
   },
   open: async ({ name, password }, details, factor) => {
     const token = createToken()
-    const id = toTokenId(token) as Uint8Array
+    const id = toTokenId(key(), token) as Uint8Array
     const opening = { id, account: name, password, at: steadyNow(), details, factor }
     const refusal = await table.open(opening)
     if (refusal) throw new AdminError(refusal)

@@ -1,4 +1,4 @@
-import type { AccountDeps } from '../accounts/accounts.ts'
+import type { LinkDeps } from '../accounts/accounts.ts'
 import type { CheckAdminToken } from '../accounts/admin-tokens.ts'
 import type { Context } from '../context/context.ts'
 import type { Store } from '../context/store.ts'
@@ -32,8 +32,9 @@ export type AdminDeps = {
 }
 
 /** What a change of accounts needs, made by the signed-in account. */
-export const toAccountDeps = ({ context }: AdminDeps, { name }: Actor): AccountDeps => ({
+export const toAccountDeps = ({ context }: AdminDeps, { name }: Actor): LinkDeps => ({
   store: context.store,
+  keyring: context.keyring(),
   audit: context.audit,
   by: name,
 })

@@ -74,7 +74,11 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
   const { audit, store } = context
   const secret = () => context.keyring()['console-password']
   const passwords = createPasswords(secret)
-  const sessions = createSessions(store.accounts, context.config.twoFactor)
+  const sessions = createSessions(
+    store.accounts,
+    () => context.keyring()['console-token'],
+    context.config.twoFactor,
+  )
   const throttle = createThrottle(store.throttle, secret, now)
   const devices = createDevices(secret)
 
@@ -86,7 +90,7 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
 
   /** A reset link replaces the password, not the second factor. */
   const checkAcceptance = async ({ token, password, code }: Acceptance): Promise<SignInProof> => {
-    const { name } = await inspectInvitation(store.accounts, token)
+    const { name } = await inspectInvitation({ store, keyring: context.keyring() }, token)
     if (name === null) return { method: 'password' }
     refuseWeakPassword(name, password)
     return checkFactor(name, code)
@@ -127,7 +131,11 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
     ...createPasswordActions({ audit, store, passwords, check }),
     accept: async (acceptance, origin) => {
       const { method, factor } = await checkAcceptance(acceptance)
-      const account = await acceptInvitation({ store, audit, passwords }, acceptance, factor)
+      const account = await acceptInvitation(
+        { store, audit, passwords, keyring: context.keyring() },
+        acceptance,
+        factor,
+      )
       await throttle.reset(account.name)
       return open(account, { method, ...origin })
     },

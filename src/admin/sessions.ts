@@ -197,7 +197,8 @@ const inspect = defineRoute({
   role: 'anyone',
   input: InvitationToken,
   output: Invitation,
-  run: ({ context }, { input }) => inspectInvitation(context.store.accounts, input.token),
+  run: ({ context }, { input }) =>
+    inspectInvitation({ store: context.store, keyring: context.keyring() }, input.token),
 })
 
 const accept = defineRoute({

@@ -1,9 +1,9 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { AccountRow } from '../accounts/account-table.ts'
 import {
-  type AccountDeps,
   changeRole,
   inviteAccount,
+  type LinkDeps,
   type NewInvitation,
   removeAccount,
   resetAccount,
@@ -179,8 +179,9 @@ function addResetCommand(admin: Command): void {
   })
 }
 
-const toAccountDeps = ({ store, auditLog: audit }: CommandContext): AccountDeps => ({
+const toAccountDeps = ({ store, keyring, auditLog: audit }: CommandContext): LinkDeps => ({
   store,
+  keyring,
   audit,
   by: toCommandAuthor(),
 })

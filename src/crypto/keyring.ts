@@ -15,6 +15,7 @@ const CARRIED = [
   'reuse',
   'reuse-index',
   'console-password',
+  'console-token',
   'webhook-secret',
   'queue',
   'request-id',

@@ -105,8 +105,8 @@ describe('single sign-on', () => {
   )
 
   it('does not take over an account with the same name', async () => {
-    const { store, audit } = server.context
-    const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'owner')
+    const { store, audit, keyring } = server.context
+    const { token } = await inviteAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'owner')
     const body = { token, name: 'emeka', password: 'a well-kept secret' }
     await server.request('/admin/invitations/accept', { body })
     const { agent, answer } = await signIn('emeka+staff')
@@ -116,8 +116,10 @@ describe('single sign-on', () => {
 
   it('has no password here', async () => {
     const { agent } = await signIn('folake+staff', createUserAgent(), `${START}?confirm=1`)
-    const { store, audit } = server.context
-    await expect(resetAccount({ store, audit, by: 'root (cli)' }, 'folake')).rejects.toThrow('no password')
+    const { store, audit, keyring } = server.context
+    await expect(
+      resetAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'folake'),
+    ).rejects.toThrow('no password')
     for (const password of ['', 'none', ' '.repeat(12)])
       expect(
         (

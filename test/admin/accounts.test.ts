@@ -118,7 +118,7 @@ describe('an invitation', () => {
   it('expires', async () => {
     const token = createToken()
     const common = { role: 'owner', account: undefined, madeBy: 'owner', createdAt: 0 } as const
-    const id = toTokenId(token) as Uint8Array
+    const id = toTokenId(server.context.keyring()['console-token'], token) as Uint8Array
     await server.context.store.accounts.invite({ ...common, id, expiresAt: Date.now() })
     expect((await post('/admin/invitations/inspect', { token })).status).toBe(410)
     expect((await accept(token)).status).toBe(410)

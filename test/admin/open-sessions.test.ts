@@ -18,8 +18,8 @@ const post = (path: string, body: object = {}, cookie?: string, headers = {}) =>
   server.request(path, { body, cookie, headers: { 'x-forwarded-for': '198.51.100.9', ...headers } })
 
 async function makeAccount(name: string): Promise<string> {
-  const { store, audit } = server.context
-  const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'viewer')
+  const { store, audit, keyring } = server.context
+  const { token } = await inviteAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'viewer')
   return toCookie(await post('/admin/invitations/accept', { token, name, password: PASSWORD }))
 }
 

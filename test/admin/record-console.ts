@@ -17,7 +17,7 @@ export async function openRecordConsole(nin: string, record: NinRecord): Promise
   const at = await openTestConsole()
   const operator = await at.openSession('operator', 'bola')
   const { store, audit, keyring } = at.context
-  const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'owner')
+  const { token } = await inviteAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'owner')
   const body = { token, name: 'chidi', password: PASSWORD }
   const owner = toCookie(await at.request('/admin/invitations/accept', { body }))
   const records = [sealEntry(keyring(), 'nin', nin, { record, mediaId: null })]

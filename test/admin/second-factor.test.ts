@@ -18,8 +18,8 @@ const post = (path: string, body: object, cookie?: string) => server.request(pat
 const codeOf = ({ status, json }: TestResponse) => [status, json().code]
 
 async function makeAccount(name: string, role: Role = 'viewer'): Promise<string> {
-  const { store, audit } = server.context
-  const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, role)
+  const { store, audit, keyring } = server.context
+  const { token } = await inviteAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, role)
   return toCookie(await post('/admin/invitations/accept', { token, name, password: PASSWORD }))
 }
 
@@ -203,8 +203,8 @@ describe('a recovery code', () => {
   it('is not used up by a link for another account', async () => {
     const cookie = await makeAccount('iyabo')
     const { codes } = await setUp(cookie)
-    const { store, audit } = server.context
-    const { token } = await resetAccount({ store, audit, by: 'root (cli)' }, 'iyabo')
+    const { store, audit, keyring } = server.context
+    const { token } = await resetAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'iyabo')
     const body = { token, password: 'another well-kept one', code: codes[0] }
     expect((await post('/admin/invitations/accept', { ...body, name: 'idris' })).status).toBe(409)
     expect(await readFactors(cookie)).toMatchObject({ recovery_codes: 10 })
@@ -238,8 +238,8 @@ describe('a recovery code', () => {
 describe('a lost second factor', () => {
   it('is not circumvented by a link that resets the password', async () => {
     const { app } = await setUp(await makeAccount('ngozi'))
-    const { store, audit } = server.context
-    const { token } = await resetAccount({ store, audit, by: 'root (cli)' }, 'ngozi')
+    const { store, audit, keyring } = server.context
+    const { token } = await resetAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'ngozi')
     const accept = (code?: string, password = 'another well-kept one') =>
       post('/admin/invitations/accept', { token, name: 'ngozi', password, ...(code && { code }) })
     expect(codeOf(await accept())).toEqual([401, 'second_factor_needed'])

@@ -24,8 +24,8 @@ const post = (path: string, body: object, cookie?: string, headers = newCaller()
   server.request(path, { body, cookie, headers })
 
 async function makeAccount(name: string): Promise<string> {
-  const { store, audit } = server.context
-  const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'operator')
+  const { store, audit, keyring } = server.context
+  const { token } = await inviteAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'operator')
   return toCookie(await post('/admin/invitations/accept', { token, name, password: PASSWORD }))
 }
 
@@ -36,7 +36,8 @@ const signIn = (name: string, password = PASSWORD, headers?: { 'x-forwarded-for'
 const statusOf = async (cookie: string, path = '/admin/audit/check') =>
   (await server.request(path, { cookie })).status
 
-const idOf = (cookie: string) => toTokenId(cookie.split('=')[1] ?? '') as Uint8Array
+const idOf = (cookie: string) =>
+  toTokenId(server.context.keyring()['console-token'], cookie.split('=')[1] ?? '') as Uint8Array
 
 /** Moves a session back in time. */
 async function age(cookie: string, openedMs: number, seenMs: number): Promise<void> {
@@ -153,8 +154,8 @@ describe('password guessing', () => {
   })
 
   it('from the same address does not lock out a browser that has signed in before', async () => {
-    const { store, audit } = server.context
-    const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'operator')
+    const { store, audit, keyring } = server.context
+    const { token } = await inviteAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'operator')
     const here = newCaller()
     const accepted = await send(`${url}/admin/invitations/accept`, {
       body: { token, name: 'nkechi', password: PASSWORD },
@@ -218,8 +219,8 @@ describe('password guessing', () => {
     await makeAccount('ladi')
     const guesser = newCaller()
     for (let time = 0; time < 5; time++) await guess('ladi', 'a guess', guesser)
-    const { store, audit } = server.context
-    const { token } = await resetAccount({ store, audit, by: 'root (cli)' }, 'ladi')
+    const { store, audit, keyring } = server.context
+    const { token } = await resetAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'ladi')
     await send(`${url}/admin/invitations/accept`, { body: { token, name: 'ladi', password: PASSWORD } })
     expect((await guess('ladi', PASSWORD, guesser)).status).toBe(200)
   })
@@ -269,7 +270,10 @@ describe('a session', () => {
     const cookie = await server.openSession('owner')
     await age(cookie, 20 * MINUTE_MS, 2 * MINUTE_MS)
     const touch = () => Promise.reject(new Error('the disk is full'))
-    const sessions = createSessions({ ...server.context.store.accounts, touch })
+    const sessions = createSessions(
+      { ...server.context.store.accounts, touch },
+      () => server.context.keyring()['console-token'],
+    )
     const actor = await sessions.findActor(cookie.split('=')[1] ?? '', { isBackground: false })
     expect(actor).toMatchObject({ name: 'owner', role: 'owner' })
   })
@@ -324,8 +328,8 @@ describe('a password change', () => {
 
   it('voids open reset links', async () => {
     const cookie = await makeAccount('kunle')
-    const { store, audit } = server.context
-    const { token } = await resetAccount({ store, audit, by: 'root (cli)' }, 'kunle')
+    const { store, audit, keyring } = server.context
+    const { token } = await resetAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'kunle')
     const change = { current: PASSWORD, password: 'another well-kept one' }
     expect((await post('/admin/session/password', change, cookie)).status).toBe(200)
     expect((await post('/admin/invitations/inspect', { token })).status).toBe(410)

@@ -80,7 +80,7 @@ export async function send(
 export const toCookie = ({ headers }: TestResponse): string => headers['set-cookie']?.[0]?.split(';')[0] ?? ''
 
 export async function createSession(
-  { store: { accounts } }: Context,
+  { store: { accounts }, keyring }: Context,
   role: Role,
   name: string,
 ): Promise<string> {
@@ -98,6 +98,11 @@ export async function createSession(
     await accounts.accept(id, { name, role, password: 'none', createdAt: now, lastSeenAt: undefined })
   }
   const token = createToken()
-  await accounts.open({ id: toTokenId(token) as Uint8Array, account: name, password: 'none', at: now })
+  await accounts.open({
+    id: toTokenId(keyring()['console-token'], token) as Uint8Array,
+    account: name,
+    password: 'none',
+    at: now,
+  })
   return `tabbat_console=${token}`
 }

@@ -67,8 +67,8 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
 
   it('a session of the console holds at both, and ends at both', async () => {
     const [one, other] = nodes
-    const { store, audit } = one.context
-    const { token } = await inviteAccount({ store, audit, by: 'root (cli)' }, 'operator')
+    const { store, audit, keyring } = one.context
+    const { token } = await inviteAccount({ store, audit, keyring: keyring(), by: 'root (cli)' }, 'operator')
     const body = { token, name: 'ada', password: 'pâté of long-eared owls' }
     const cookie = toCookie(await one.request('/admin/invitations/accept', { body }))
     const statusOf = async (node: TestConsole) => (await node.request('/admin/sources', { cookie })).status

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createToken, toTokenId } from '../../src/accounts/accounts.ts'
 import { createSessions } from '../../src/accounts/sessions.ts'
@@ -58,7 +58,8 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   })
 
   it('a session has ended', async () => {
-    const sessions = createSessions(store.accounts)
+    const key = createSecretKey(randomBytes(32))
+    const sessions = createSessions(store.accounts, () => key)
     const id = randomBytes(32)
     const now = Date.now()
     const invitation = { id, role: 'owner' as const, account: undefined, madeBy: toCommandAuthor() }
@@ -73,7 +74,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     })
     const open = async (at: number) => {
       const token = createToken()
-      await store.accounts.open({ id: toTokenId(token) as Uint8Array, account: 'ada', password, at })
+      await store.accounts.open({ id: toTokenId(key, token) as Uint8Array, account: 'ada', password, at })
       return sessions.findActor(token, { isBackground: true })
     }
     expect((await open(now))?.name).toBe('ada')

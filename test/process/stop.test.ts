@@ -45,13 +45,13 @@ it('answers every request that was sent before the signal to stop, each on a con
 
 /** A log larger than a socket buffer, and the session of an account that may export it. */
 async function fillLog(dataDir: string): Promise<string> {
-  const { audit, store, close } = await createContext(
+  const { audit, store, keyring, close } = await createContext(
     loadConfig({ TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent' }, ''),
   )
   const detail = 'x'.repeat(100_000)
   await audit.record(Array.from({ length: 400 }, () => ({ phase: 'imported', detail })))
   const [token, now] = [createToken(), Date.now()]
-  const id = toTokenId(token) as Uint8Array
+  const id = toTokenId(keyring()['console-token'], token) as Uint8Array
   const role = 'operator'
   const invitation = { id, role, account: undefined, madeBy: toCommandAuthor(), createdAt: now } as const
   await store.accounts.invite({ ...invitation, expiresAt: now + 60_000 })

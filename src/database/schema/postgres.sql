@@ -673,7 +673,7 @@ CREATE TABLE accounts (
   last_seen_at BIGINT
 );
 
--- Sessions, under the SHA-256 of a random token. `confirmed_at` is when the account last entered its password again.
+-- Sessions, under the keyed hash of a random token. `confirmed_at` is when the account last entered its password again.
 CREATE TABLE sessions (
   id BYTEA PRIMARY KEY,
   account TEXT NOT NULL,
@@ -686,7 +686,7 @@ CREATE TABLE sessions (
 );
 CREATE INDEX sessions_account ON sessions (account);
 
--- Invitations, under the SHA-256 of a random token.
+-- Invitations, under the keyed hash of a random token.
 CREATE TABLE invitations (
   id BYTEA PRIMARY KEY,
   role TEXT NOT NULL,

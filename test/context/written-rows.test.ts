@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createToken } from '../../src/accounts/accounts.ts'
+import { createBlankRecord } from '../../src/contract/record.ts'
+import { BrokenSeal } from '../../src/crypto/seal.ts'
+import { createSecretText } from '../../src/keys/api-key.ts'
+import { createRegistry } from '../../src/registry/registry.ts'
+import { sealEntry, toSubject } from '../../src/registry/sealed-entry.ts'
+import { openTestConsole, type TestConsole } from '../admin/test-console.ts'
+import { bearer } from '../app.ts'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+
+const ENGINES = hasPostgres() ? ['sqlite', 'postgres'] : ['sqlite']
+const PEOPLE = [
+  { nin: '73914650281', phone: '08067319245', first_name: 'Damilola' },
+  { nin: '60482917353', phone: '08031234567', first_name: 'Ebuka' },
+] as const
+
+/** What an attacker can compute without the root key. */
+const toPlainHash = (text: string) => createHash('sha256').update(text).digest()
+
+describe.each(ENGINES)('who can write to the database on %s and has no root key', (engine) => {
+  let server: TestConsole
+  let key: string
+  beforeAll(async () => {
+    const settings = engine === 'postgres' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
+    server = await openTestConsole({ ...settings, TABBAT_NIN_SOURCES: 'registry' })
+    key = await server.createKey({ mode: 'live' })
+    await server.openSession('owner')
+  })
+  afterAll(() => server.close())
+
+  const write = (sql: string, ...values: (string | number | Uint8Array)[]) =>
+    server.context.store.database.prepare(sql).run(...values)
+
+  const verify = (nin: string, phone: string, credential = key) =>
+    server.app.inject({
+      method: 'POST',
+      url: '/api/v2/kyc/verify-nin',
+      headers: bearer(credential),
+      payload: { nin, phone },
+    })
+
+  it('cannot make a session of the console', async () => {
+    const token = createToken()
+    const now = Date.now()
+    const sql = 'INSERT INTO sessions (id, account, created_at, seen_at, method) VALUES ($1, $2, $3, $4, $5)'
+    await write(sql, toPlainHash(token), 'owner', now, now, 'password')
+    const answer = await server.request('/admin/overview', { cookie: `tabbat_console=${token}` })
+    expect(answer.status).toBe(401)
+  })
+
+  it('cannot make an invitation to the console', async () => {
+    const token = createToken()
+    const now = Date.now()
+    const invitation = { role: 'owner', account: undefined, madeBy: 'owner', createdAt: now } as const
+    await server.context.store.accounts.invite({
+      ...invitation,
+      id: toPlainHash(token),
+      expiresAt: now + 60_000,
+    })
+    const body = { token, name: 'mallory', password: 'a well-kept secret' }
+    expect((await server.request('/admin/invitations/accept', { body })).status).toBe(410)
+  })
+
+  it('cannot make an API key, nor give the secret of one key to another', async () => {
+    const own = await server.createKey({ mode: 'live', scopes: ['catalogue:read'] })
+    const { id, text } = createSecretText('tbt_live_')
+    const copied = `INSERT INTO api_keys (id, mode, name, hash, scopes, created_at, lineage)
+      SELECT $1, mode, name, hash, scopes, created_at, $2 FROM api_keys WHERE id = $3`
+    await write(copied, id, id, key.slice('tbt_live_'.length, 'tbt_live_'.length + 8))
+    await write('UPDATE api_keys SET hash = $1 WHERE id = $2', toPlainHash(text), id)
+    expect((await verify(PEOPLE[0].nin, PEOPLE[0].phone, text)).statusCode).toBe(401)
+    // The hash of a key that he holds, under the id of another one: the id is a part of what is hashed.
+    const ownId = own.slice('tbt_live_'.length, 'tbt_live_'.length + 8)
+    await write(
+      'UPDATE api_keys SET hash = (SELECT hash FROM api_keys WHERE id = $1) WHERE id = $2',
+      ownId,
+      id,
+    )
+    expect((await verify(PEOPLE[0].nin, PEOPLE[0].phone, text)).statusCode).toBe(401)
+  })
+
+  it('cannot give the record of one person to another', async () => {
+    const keyring = server.context.keyring()
+    const blank = createBlankRecord('nin')
+    const records = PEOPLE.map(({ nin, phone, first_name }) =>
+      sealEntry(keyring, 'nin', nin, {
+        mediaId: null,
+        record: {
+          ...blank,
+          nin_number: nin,
+          personal_info: { ...blank.personal_info, first_name, phone_number: phone },
+        },
+      }),
+    )
+    await server.context.store.registry.save({ records, media: [], at: Date.now() })
+    const [victim, other] = PEOPLE
+    const registry = createRegistry({
+      table: server.context.store.registry,
+      keyring: () => keyring,
+      reloadKeyring: async () => keyring,
+    })
+    expect((await registry.find('nin', victim.nin))?.record.nin_number).toBe(victim.nin)
+    await write(
+      'UPDATE registry SET sealed = (SELECT sealed FROM registry WHERE subject = $1) WHERE subject = $2',
+      toSubject(keyring, 'nin', other.nin),
+      toSubject(keyring, 'nin', victim.nin),
+    )
+    await expect(registry.find('nin', victim.nin)).rejects.toThrow(BrokenSeal)
+    expect((await registry.find('nin', other.nin))?.record.nin_number).toBe(other.nin)
+  })
+})
