@@ -94,3 +94,15 @@ it('docs/operation.md names every event of the log', () => {
   expect(events.length).toBeGreaterThan(10)
   expect(events.filter((event) => !text.includes(`\`${event}\``))).toEqual([])
 })
+
+it('SECURITY.md names tests that exist', () => {
+  const text = readFileSync('SECURITY.md', 'utf8')
+  const named = [...text.matchAll(/`(test\/[\w/.-]+\.test\.ts)`, \*([^*]+)\*/g)]
+  expect(named.length).toBeGreaterThan(50)
+  // Every test file that is named has a test beside it.
+  expect(named).toHaveLength(matches(text, /(`test\/[\w/.-]+\.test\.ts`)/g).length)
+  const isMissing = (path: string, name: string) =>
+    !["'", '`'].some((quote) => readFileSync(path, 'utf8').includes(`${name}${quote}`))
+  const missing = named.filter(([, path = '', name = '']) => isMissing(path, name))
+  expect(missing.map(([whole]) => whole)).toEqual([])
+})

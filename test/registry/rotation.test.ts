@@ -1,7 +1,9 @@
+import type { KeyObject } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
+import { toAssociatedData, unseal } from '../../src/crypto/seal.ts'
 import { loadKeyring } from '../../src/database/load-keyring.ts'
 import { ROTATION_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
 import { registryTable } from '../../src/registry/registry-table.ts'
@@ -58,6 +60,34 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
       expect([keyring.sealing(1), keyring.sealing(2)]).toEqual([undefined, undefined])
       expect(await store.registry.save(toBatch(keyring, 0, 4))).toBe(1)
     })
+  })
+
+  it('leaves no record and no picture that a thief of the old root key can open', async () => {
+    const settings = await newSettings(engine)
+    await save(settings, 0, 3, 2)
+    const stolen = await withSealed(settings, async ({ keyring }) => keyring.sealing(1))
+    const countOpened = () =>
+      withSealed(settings, async ({ store: { database } }) => {
+        const records = await database.prepare('SELECT subject AS id, sealed FROM registry').all()
+        const pictures = await database.prepare('SELECT id, sealed FROM media').all()
+        const open = (table: string, row: Record<string, unknown>) =>
+          [1, 2].some((version) => {
+            const bound = toAssociatedData(table, row.id as Uint8Array, version)
+            try {
+              return unseal(stolen as KeyObject, row.sealed as Uint8Array, bound).length > 0
+            } catch {
+              return false
+            }
+          })
+        const isOpen = [
+          ...records.map((row) => open('registry', row)),
+          ...pictures.map((row) => open('media', row)),
+        ]
+        return isOpen.filter(Boolean).length
+      })
+    expect(await countOpened()).toBe(5)
+    await rotate(settings)
+    expect(await countOpened()).toBe(0)
   })
 
   it('refuses rows that an import sealed before it began', async () => {
