@@ -38,8 +38,8 @@ async function readAll(): Promise<Record<string, unknown>> {
   for (const table of TRANSIENT_TABLES)
     tables[table] = (await store.database.prepare(`SELECT COUNT(*) AS n FROM ${table}`).get())?.n
   for (const table of TIMER_TABLES) delete tables[table]
-  // When the server last looked for revocations.
-  tables.meta = (tables.meta as string[]).filter((row) => !row.includes('revocations_noted_at'))
+  // When the server last looked for revocations, and for damage.
+  tables.meta = (tables.meta as string[]).filter((row) => !/revocations_noted_at|last_scrub_at/.test(row))
   return tables
 }
 
