@@ -35,6 +35,16 @@ const toUserId = (key: KeyObject, account: string) =>
       .digest(),
   )
 
+/**
+ * Whether the authenticator holds the user id that it was given for this account. The id depends on the root key: who can only write to
+ * the database cannot add a passkey of his own to an account. An authenticator always sends it where it finds the account by itself.
+ */
+function isUserOf(key: KeyObject, account: string, { response }: AuthenticationResponseJSON): boolean {
+  const given = Buffer.from(response.userHandle ?? '', 'base64url')
+  const expected = toUserId(key, account)
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
 /** The options with which a browser makes a passkey. */
 async function createRegistrationOptions(
   key: KeyObject,
@@ -249,6 +259,7 @@ export function createPasskeyActions({ context: { audit, store }, key }: FactorD
     findSigner: async (site, response) => {
       audit.requireHealthy()
       const { account } = await usePasskey(key(), passkeys, site, 'sign-in', response)
+      if (!isUserOf(key(), account, response)) throw new AdminError('wrong_passkey')
       const found = await accounts.find(account)
       if (!found) throw new AdminError('wrong_passkey')
       return found

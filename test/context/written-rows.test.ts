@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createToken } from '../../src/accounts/accounts.ts'
 import { createBlankRecord } from '../../src/contract/record.ts'
@@ -18,6 +18,38 @@ const PEOPLE = [
 
 /** What an attacker can compute without the root key. */
 const toPlainHash = (text: string) => createHash('sha256').update(text).digest()
+
+/** An authenticator whose private key the attacker knows. */
+function createDevice() {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
+  // In CBOR: { 1: 2, 3: -7, -1: 1, -2: x, -3: y }, an elliptic curve key for ES256.
+  const head = [Buffer.from('a5010203262001215820', 'hex'), Buffer.from(x, 'base64url')]
+  const id = randomBytes(16).toString('base64url')
+  return {
+    id,
+    publicKey: Buffer.concat([...head, Buffer.from('225820', 'hex'), Buffer.from(y, 'base64url')]),
+    answer: (challenge: string, origin: string, userHandle?: Buffer) => {
+      const client = Buffer.from(JSON.stringify({ type: 'webauthn.get', challenge, origin }))
+      // The hash of the host name, "user present and verified", and a counter.
+      const data = Buffer.concat([toPlainHash('localhost'), Buffer.from([5, 0, 0, 0, 0])])
+      const signature = sign(
+        'sha256',
+        Buffer.concat([data, createHash('sha256').update(client).digest()]),
+        privateKey,
+      )
+      return {
+        ...{ id, rawId: id, type: 'public-key', clientExtensionResults: {} },
+        response: {
+          clientDataJSON: client.toString('base64url'),
+          authenticatorData: data.toString('base64url'),
+          signature: signature.toString('base64url'),
+          ...(userHandle && { userHandle: userHandle.toString('base64url') }),
+        },
+      }
+    },
+  }
+}
 
 describe.each(ENGINES)('who can write to the database on %s and has no root key', (engine) => {
   let server: TestConsole
@@ -61,6 +93,28 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     })
     const body = { token, name: 'mallory', password: 'a well-kept secret' }
     expect((await server.request('/admin/invitations/accept', { body })).status).toBe(410)
+  })
+
+  it('cannot add a passkey to an account', async () => {
+    const device = createDevice()
+    const now = Date.now()
+    const sql = `INSERT INTO passkeys (id, account, name, host, public_key, counter, transports, created_at)
+      VALUES ($1, 'owner', 'mine', 'localhost', $2, 0, 'internal', $3)`
+    await write(sql, device.id, device.publicKey, now)
+    const origin = `http://localhost:${new URL(server.url).port}`
+    const headers = { host: new URL(origin).host, origin }
+    const signIn = async (userHandle?: Buffer) => {
+      const options = await server.request('/admin/session/passkey/begin', { headers, body: {} })
+      const response = device.answer(String(options.json().challenge), origin, userHandle)
+      return (await server.request('/admin/session/passkey/sign-in', { headers, body: { response } })).status
+    }
+    expect(await signIn()).toBe(401)
+    expect(await signIn(toPlainHash('owner'))).toBe(401)
+    // With what only the authenticator of the account was given, the same device is accepted.
+    const known = createHmac('sha256', server.context.keyring()['second-factor'])
+      .update(JSON.stringify(['passkey-user', 'owner']))
+      .digest()
+    expect(await signIn(known)).toBe(200)
   })
 
   it('cannot make an API key, nor give the secret of one key to another', async () => {
