@@ -1,0 +1,83 @@
+import type { Reply } from './cluster.ts'
+import { isKnown, phoneOf } from './people.ts'
+
+/** A verification that a caller wants. Each has a number of its own, unless it guesses. */
+export type Wish = {
+  readonly id: number
+  /** Name of the API key. */
+  readonly caller: string
+  readonly number: string
+  readonly phone: string
+  readonly idempotencyKey: string | undefined
+  readonly isAsync: boolean
+  readonly isGuess: boolean
+}
+
+/** What a caller saw of one request. */
+export type Attempt = {
+  readonly wish: Wish
+  readonly at: number
+  readonly status: number
+  readonly code: string | undefined
+  readonly reference: string | undefined
+  readonly body: string
+  readonly isReplay: boolean
+  /** Read later, at the address of a pending verification. */
+  readonly isRead: boolean
+}
+
+export type BatchFacts = {
+  readonly id: string
+  readonly caller: string
+  readonly wishes: readonly Wish[]
+  readonly acceptedAt: number
+  /** The results at the end, as the API gave them. */
+  results: readonly { readonly line: number; readonly state: string; readonly status?: number }[]
+  isCancelled: boolean
+}
+
+/** Everything that callers know, from outside. */
+export type Book = {
+  readonly wishes: Wish[]
+  readonly attempts: Attempt[]
+  /** Connections that broke before an answer. */
+  resets: number
+  /** Accepted pending questions, by reference. */
+  readonly pending: Map<string, { readonly wish: Wish; state: 'open' | 'ended' | 'cancelled' | 'gone' }>
+  readonly batches: BatchFacts[]
+  /** When a key was revoked, for every server. */
+  readonly revoked: Map<string, number>
+  /** Persons that were erased, and when it was confirmed. */
+  readonly erased: Map<string, number>
+}
+
+export const createBook = (): Book => ({
+  wishes: [],
+  attempts: [],
+  resets: 0,
+  pending: new Map(),
+  batches: [],
+  revoked: new Map(),
+  erased: new Map(),
+})
+
+export function toAttempt(wish: Wish, reply: Reply, isRead = false): Attempt {
+  const { status, body, headers, at } = reply
+  const read = JSON.parse(body || '{}') as { code?: string; data?: { request_reference?: string } }
+  return {
+    wish,
+    at,
+    status,
+    code: read.code,
+    reference: read.data?.request_reference,
+    body,
+    isReplay: headers['idempotent-replayed'] === 'true',
+    isRead,
+  }
+}
+
+/** Verified, or not verified: nothing else says something about a person. */
+export const isAnswer = ({ status, code, reference }: Pick<Attempt, 'status' | 'code' | 'reference'>) =>
+  reference !== undefined && (status === 200 || (status === 422 && code === 'not_verified'))
+
+export const isRight = ({ number, phone }: Wish) => isKnown(number) && phone === phoneOf(number)

@@ -1,0 +1,280 @@
+import { findChainFaults } from '../battery/chain-check.ts'
+import { type Attempt, isAnswer, isRight, type Wish } from './book.ts'
+import type { Facts, Row } from './facts.ts'
+import { isKnown, phoneOf, surnameOf } from './people.ts'
+import { PRICES, VENDORS } from './vendors.ts'
+
+/**
+ * What must hold after every run, whatever went wrong in it. The checks compare what callers, vendors and receivers saw with the rows
+ * of the database, which are read by plain SQL. No code of the product takes part.
+ */
+export const INVARIANTS = {
+  'no acknowledged verification without its rows': findLost,
+  'no verified answer that no vendor gave': findInvented,
+  'no false "not verified"': findFalseDenials,
+  'paid calls within the budget': findBudgetFaults,
+  'spend equals the ledgers of the vendors': findSpendFaults,
+  'one outcome per Idempotency-Key': findSecondOutcomes,
+  'no more wrong guesses than the limit': findGuessFaults,
+  'every pending question and batch row ends once': findQueueFaults,
+  'every webhook is delivered or waiting, in order': findWebhookFaults,
+  'chains verify': ({ audit }) => findChainFaults(audit),
+  'statistics equal the audit log': findCountFaults,
+  'nothing personal is readable': findLeaks,
+} as const satisfies Record<string, (facts: Facts) => string[]>
+
+export type Invariant = keyof typeof INVARIANTS
+
+export const findFaults = (facts: Facts): string[] =>
+  Object.entries(INVARIANTS).flatMap(([name, find]) => find(facts).map((fault) => `${name}: ${fault}`))
+
+const OUTCOMES: Readonly<Record<number, string>> = { 200: 'verified', 422: 'not_verified' }
+
+const countBy = <T>(list: Iterable<T>, toName: (each: T) => string): Map<string, number> => {
+  const counts = new Map<string, number>()
+  for (const each of list) counts.set(toName(each), (counts.get(toName(each)) ?? 0) + 1)
+  return counts
+}
+
+const answersOf = ({ book }: Facts): Attempt[] => book.attempts.filter(isAnswer)
+
+function findLost(facts: Facts): string[] {
+  const outcomes = new Map<unknown, unknown>()
+  const begun = new Set<unknown>()
+  const replays = new Map<unknown, number>()
+  for (const { phase, request_reference: reference, outcome } of facts.audit) {
+    if (phase === 'intent') begun.add(reference)
+    if (phase === 'outcome') outcomes.set(reference, outcome)
+    if (phase === 'replay') replays.set(reference, (replays.get(reference) ?? 0) + 1)
+  }
+  return answersOf(facts).flatMap(({ reference, status, isReplay, isRead, wish }) => {
+    if (outcomes.get(reference) !== OUTCOMES[status])
+      return [`${wish.id} was answered with ${status}, and has no such outcome`]
+    if (!begun.has(reference)) return [`${wish.id} was answered without an intent`]
+    if (!isReplay && !isRead) return []
+    const left = (replays.get(reference) ?? 0) - 1
+    replays.set(reference, left)
+    return left < 0 ? [`${wish.id} was repeated, and the log does not say so`] : []
+  })
+}
+
+/** Batch rows are answers too. */
+function listVerified(facts: Facts): Wish[] {
+  const single = answersOf(facts).filter(({ status }) => status === 200)
+  const rows = facts.book.batches.flatMap(({ wishes, results }) =>
+    results.flatMap(({ line, status }) => (status === 200 ? [wishes[line - 2] as Wish] : [])),
+  )
+  return [...single.map(({ wish }) => wish), ...rows]
+}
+
+function findInvented(facts: Facts): string[] {
+  const told = new Set(facts.ledger.flatMap(({ number, says }) => (says === 'record' ? [number] : [])))
+  const verified = listVerified(facts).flatMap((wish) => {
+    if (!isRight(wish)) return [`${wish.id} is verified, and its phone is not on record`]
+    return told.has(wish.number) ? [] : [`${wish.id} is verified, and no vendor gave a record`]
+  })
+  const bodies = answersOf(facts).flatMap(({ wish, status, body }) =>
+    status === 200 && !body.includes(surnameOf(wish.number))
+      ? [`${wish.id} got the record of somebody else`]
+      : [],
+  )
+  return [...verified, ...bodies]
+}
+
+function findFalseDenials(facts: Facts): string[] {
+  const rows = facts.book.batches.flatMap(({ wishes, results }) =>
+    results.flatMap(({ line, status }) => (status === 422 ? [wishes[line - 2] as Wish] : [])),
+  )
+  const single = answersOf(facts).filter(({ status }) => status === 422)
+  return [...single.map(({ wish }) => wish), ...rows]
+    .filter(isRight)
+    .map(({ id }) => `${id} is right, and was answered with "not verified"`)
+}
+
+const budgetOf = ({ settings }: Facts) => Number(settings.TABBAT_PAID_CALLS ?? 2)
+
+function findBudgetFaults(facts: Facts): string[] {
+  const { book, ledger } = facts
+  const limited = new Set(
+    book.wishes
+      .filter(({ idempotencyKey, isAsync }) => idempotencyKey !== undefined || isAsync)
+      .map(({ number }) => number),
+  )
+  for (const { wishes } of book.batches) for (const { number } of wishes) limited.add(number)
+  const billed = countBy(
+    ledger.filter((call) => call.billed && limited.has(call.number)),
+    ({ number }) => number,
+  )
+  return [...billed].flatMap(([number, count]) =>
+    count > budgetOf(facts) ? [`${count} calls about ${number} were paid`] : [],
+  )
+}
+
+/** Verifications that a death or a failing disk has cut: their money may be counted without a call. */
+function countCut({ audit }: Facts): number {
+  const ended = new Set(
+    audit.flatMap(({ phase, request_reference }) => (phase === 'outcome' ? [request_reference] : [])),
+  )
+  return audit.filter(({ phase, request_reference }) => phase === 'intent' && !ended.has(request_reference))
+    .length
+}
+
+const DEADLY = [
+  'kill',
+  'kill_at_statement',
+  'kill_at_commit',
+  'power_cut',
+  'disk_full',
+  'locked',
+  'nodes_come_and_go',
+]
+
+function findSpendFaults(facts: Facts): string[] {
+  const isDisturbed = facts.disturbances.some((each) => DEADLY.includes(each))
+  const sum = (table: string, vendor: string, column: string) =>
+    facts
+      .rows(table)
+      .filter(({ name }) => name === vendor)
+      .reduce((total, row) => total + Number(row[column]), 0)
+  return VENDORS.flatMap((vendor) => {
+    const billed = facts.ledger.filter((call) => call.vendor === vendor && call.billed).length
+    const counted = sum('source_spend', vendor, 'calls') + sum('spend_shares', vendor, 'calls')
+    const kobo =
+      sum('source_spend', vendor, 'kobo') +
+      sum('spend_shares', vendor, 'kobo') -
+      sum('spend_shares', vendor, 'leased_kobo')
+    const cap = Number(facts.settings[`TABBAT_${vendor.toUpperCase()}_DAILY_CAP`] ?? Number.POSITIVE_INFINITY)
+    return [
+      ...(counted < billed ? [`${vendor} billed ${billed} calls, ${counted} are counted`] : []),
+      ...(!isDisturbed && counted !== billed
+        ? [`${vendor} billed ${billed} calls, ${counted} are counted, and nothing was cut`]
+        : []),
+      ...(isDisturbed && counted - billed > 2 * countCut(facts) + 8
+        ? [`${vendor}: ${counted - billed} calls too many are counted`]
+        : []),
+      ...(kobo === counted * PRICES[vendor] * 100
+        ? []
+        : [`${vendor}: ${counted} calls are counted as ${kobo} kobo`]),
+      ...(billed * PRICES[vendor] > cap
+        ? [`${vendor} billed ${billed * PRICES[vendor]} naira of a cap of ${cap}`]
+        : []),
+    ]
+  })
+}
+
+function findSecondOutcomes(facts: Facts): string[] {
+  const first = new Map<string, Attempt>()
+  const differing = answersOf(facts).flatMap((attempt) => {
+    const { idempotencyKey } = attempt.wish
+    if (idempotencyKey === undefined) return []
+    const before = first.get(idempotencyKey)
+    if (!before) first.set(idempotencyKey, attempt)
+    if (!before || (before.body === attempt.body && before.status === attempt.status)) return []
+    return [`${idempotencyKey} was answered twice, and differently`]
+  })
+  const outcomes = countBy(
+    facts.audit.filter(
+      ({ phase, outcome }) => phase === 'outcome' && /^(not_)?verified$/.test(String(outcome)),
+    ),
+    ({ subject }) => String(subject),
+  )
+  const twice = facts.book.wishes.flatMap(({ idempotencyKey, number, isGuess }) => {
+    const count = outcomes.get(facts.toSubject(number)) ?? 0
+    return idempotencyKey !== undefined && !isGuess && count > 1
+      ? [`${idempotencyKey} was executed ${count} times`]
+      : []
+  })
+  return [...differing, ...twice]
+}
+
+const MAX_GUESSES_OF_KEY = 5
+const MAX_GUESSES = 20
+
+function findGuessFaults(facts: Facts): string[] {
+  // The same guess, repeated, tells nothing new, and counts once while it runs.
+  const told = answersOf(facts).filter(({ wish, status }) => wish.isGuess && status === 422)
+  const guesses = [
+    ...new Map(
+      told.map((each) => [`${each.wish.caller} ${each.wish.number} ${each.wish.phone}`, each]),
+    ).values(),
+  ]
+  const ofKey = countBy(guesses, ({ wish }) => `${wish.number} by ${wish.caller}`)
+  const ofAll = countBy(guesses, ({ wish }) => wish.number)
+  return [
+    ...[...ofKey].filter(([, count]) => count > MAX_GUESSES_OF_KEY),
+    ...[...ofAll].filter(([, count]) => count > MAX_GUESSES),
+  ].map(([name, count]) => `${count} wrong guesses about ${name} were answered`)
+}
+
+function findQueueFaults(facts: Facts): string[] {
+  const ends = countBy(
+    facts.audit.filter(({ phase }) => phase === 'outcome'),
+    ({ request_reference }) => String(request_reference),
+  )
+  const pending = [...facts.book.pending].flatMap(([reference, { state, wish }]) => {
+    if (facts.book.revoked.has(wish.caller)) return []
+    if (state === 'open') return [`${wish.id} was accepted as pending, and has no end`]
+    const count = ends.get(reference) ?? 0
+    const expected = state === 'ended' ? 1 : undefined
+    if (expected !== undefined && count !== expected)
+      return [`${wish.id} was accepted as pending, and has ${count} outcomes`]
+    return count > 1 ? [`${wish.id} has ${count} outcomes`] : []
+  })
+  const batches = facts.book.batches.flatMap(({ wishes, results, caller }) => {
+    if (facts.book.revoked.has(caller)) return []
+    if (results.length !== wishes.length)
+      return [`a batch of ${wishes.length} rows has ${results.length} results`]
+    return results.flatMap(({ line, state }) =>
+      ['waiting', 'running'].includes(state) ? [`row ${line} of a batch is ${state}`] : [],
+    )
+  })
+  const twice = [...ends].flatMap(([reference, count]) =>
+    count > 1 ? [`${reference} has ${count} outcomes`] : [],
+  )
+  return [...pending, ...batches, ...twice]
+}
+
+function findWebhookFaults(facts: Facts): string[] {
+  const stored = facts.rows('webhook_deliveries')
+  const isKnown = new Set(stored.map(({ reference }) => String(reference)))
+  const accepted = new Set(facts.deliveries.flatMap(({ id, isAccepted }) => (isAccepted ? [id] : [])))
+  const unsigned = facts.deliveries.flatMap(({ id, isSigned }) =>
+    isSigned ? [] : [`${id} has a wrong signature`],
+  )
+  const missing = [...facts.book.pending].flatMap(([reference, { state, wish }]) =>
+    state === 'ended' && !isKnown.has(reference) ? [`${wish.id} has ended, and no event was stored`] : [],
+  )
+  const lost = stored.flatMap(({ event_id, state }) =>
+    state === 'delivered' && !accepted.has(String(event_id))
+      ? [`${event_id} counts as delivered, and never arrived`]
+      : [],
+  )
+  return [...unsigned, ...missing, ...lost]
+}
+
+function findCountFaults({ audit, rows }: Facts): string[] {
+  const there = audit.filter(({ phase }) => phase === 'outcome').length
+  const days = rows('statistics').filter(({ span }) => span === 'day')
+  const counted = days.reduce((sum, row) => sum + Number(row.count), 0)
+  return counted === there ? [] : [`${counted} outcomes are counted, the log has ${there}`]
+}
+
+function findLeaks({ readable, book }: Facts): string[] {
+  const secrets = book.wishes.flatMap(({ number, phone }) => [
+    number,
+    phone.slice(1),
+    phoneOf(number).slice(1),
+    ...(isKnown(number) ? [surnameOf(number)] : []),
+  ])
+  const pattern = new RegExp([...new Set(secrets)].join('|'))
+  if (secrets.length === 0) return []
+  const errors = book.attempts.flatMap(({ status, body, code }) =>
+    status !== 200 && pattern.test(body) ? [`an error (${status} ${code}) names a person`] : [],
+  )
+  return [
+    ...errors,
+    ...readable.flatMap(({ name, text }) => (pattern.test(text) ? [`${name} names a person`] : [])),
+  ]
+}
+
+export type { Row }

@@ -1,0 +1,93 @@
+import type { Cluster } from './cluster.ts'
+import { disk } from './disk.ts'
+import type { Random } from './random.ts'
+import type { Vendors } from './vendors.ts'
+import { world } from './world.ts'
+
+/** What goes wrong in a run. Each run draws some of them, so that rare combinations appear. */
+export const DISTURBANCES = [
+  'vendors',
+  'kill',
+  'kill_at_statement',
+  'kill_at_commit',
+  'disk_full',
+  'locked',
+  'clock',
+  'nodes_come_and_go',
+  'power_cut',
+] as const
+export type Disturbance = (typeof DISTURBANCES)[number]
+
+export type Scene = {
+  readonly cluster: Cluster
+  readonly vendors: Vendors
+  readonly places: readonly number[]
+  /** Cuts the power: all processes are dead afterwards. */
+  readonly cutPower: () => void
+}
+
+export const drawDisturbances = (random: Random): Disturbance[] =>
+  DISTURBANCES.filter((each) => random.chance(each === 'vendors' ? 0.8 : 0.3))
+
+/** Disturbs until `isOver`. */
+export async function disturb(kind: Disturbance, scene: Scene, isOver: () => boolean): Promise<void> {
+  const { random } = world()
+  while (!isOver()) {
+    await world().pause(random.between(200, PAUSES[kind]))
+    if (!isOver()) await DEEDS[kind](scene)
+  }
+}
+
+/** The longest time between two. */
+const PAUSES: Readonly<Record<Disturbance, number>> = {
+  vendors: 6000,
+  kill: 8000,
+  kill_at_statement: 6000,
+  kill_at_commit: 6000,
+  disk_full: 15_000,
+  locked: 15_000,
+  clock: 10_000,
+  nodes_come_and_go: 8000,
+  power_cut: 20_000,
+}
+
+/** Either end of a statement, or of a commit, where the answer of the commit is lost. */
+function killAt({ cluster, places }: Scene, only: RegExp, most: number): void {
+  const { random } = world()
+  const process = cluster.processAt(random.pick(places))
+  if (process)
+    disk.killAt(process, { left: 1 + random.below(most), side: random.pick(['before', 'after']), only })
+}
+
+const MAX_JUMP_MS = 600_000
+
+const DEEDS: Readonly<Record<Disturbance, (scene: Scene) => void | Promise<void>>> = {
+  vendors: ({ vendors }) => vendors.change(),
+  kill: ({ cluster, places }) => cluster.kill(world().random.pick(places)),
+  kill_at_statement: (scene) => killAt(scene, /^/, 60),
+  kill_at_commit: (scene) => killAt(scene, /^COMMIT/, 6),
+  disk_full: () => during('full'),
+  locked: () => during('locked'),
+  clock: ({ cluster }) => {
+    const { random } = world()
+    const stepMs = Math.round(random.between(-MAX_JUMP_MS, MAX_JUMP_MS))
+    world().note(`the clock is set by ${stepMs} ms`)
+    world().clockMs += stepMs
+    world().maxClockMs = Math.max(world().maxClockMs, world().clockMs)
+    for (const { process } of cluster.servers()) process.clockMs = world().clockMs
+  },
+  nodes_come_and_go: async ({ cluster, places }) => {
+    const place = world().random.pick(places)
+    await cluster.end(place)
+  },
+  power_cut: ({ cutPower }) => cutPower(),
+}
+
+async function during(fault: 'full' | 'locked'): Promise<void> {
+  const { random } = world()
+  world().note(`the disk is ${fault}`)
+  disk.fault = fault
+  await world().pause(random.between(50, 9000))
+  disk.fault = undefined
+  world().note('the disk works again')
+}

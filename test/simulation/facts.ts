@@ -1,0 +1,63 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import type { Book } from './book.ts'
+import type { Cluster, Settings } from './cluster.ts'
+import type { Disturbance } from './disturbances.ts'
+import type { Delivery } from './receiver.ts'
+import type { Template } from './template.ts'
+import type { VendorCall } from './vendors.ts'
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** All that is compared after a run: what callers, vendors and receivers saw, and what is stored. */
+export type Facts = {
+  readonly book: Book
+  readonly ledger: readonly VendorCall[]
+  readonly deliveries: readonly Delivery[]
+  readonly disturbances: readonly Disturbance[]
+  readonly settings: Settings
+  readonly audit: readonly Row[]
+  readonly rows: (table: string) => readonly Row[]
+  readonly toSubject: (number: string) => string
+  /** What is readable without a key: the bytes of the database, and the log. */
+  readonly readable: readonly { readonly name: string; readonly text: string }[]
+}
+
+type Seen = {
+  readonly book: Book
+  readonly vendors: { readonly ledger: readonly VendorCall[] }
+  readonly receiver: { readonly deliveries: readonly Delivery[] }
+  readonly cluster: Cluster
+  readonly template: Template
+  readonly disturbances: readonly Disturbance[]
+  readonly settings: Settings
+}
+
+/** Reads the database by plain SQL, not by the code of the product. */
+export function readFacts(path: string, seen: Seen): Facts {
+  const { book, vendors, receiver, cluster, template, disturbances, settings } = seen
+  const database = new DatabaseSync(path)
+  const tables = new Map<string, readonly Row[]>()
+  const read = (sql: string) => database.prepare(sql).all() as Row[]
+  for (const { name } of read(
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+  ))
+    tables.set(String(name), read(`SELECT * FROM "${name}"`))
+  const audit = read('SELECT * FROM audit ORDER BY chain, sequence')
+  database.close()
+  const files = [path, ...cluster.logFiles].filter((file) => existsSync(file))
+  return {
+    book,
+    ledger: vendors.ledger,
+    deliveries: receiver.deliveries,
+    disturbances,
+    settings,
+    audit,
+    rows: (table) => tables.get(table) ?? [],
+    toSubject: template.toSubject,
+    readable: [
+      ...files.map((name) => ({ name, text: readFileSync(name, 'latin1') })),
+      ...receiver.deliveries.map(({ body }) => ({ name: 'a webhook', text: body })),
+    ],
+  }
+}

@@ -1,0 +1,62 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { join } from 'node:path'
+import type { SeedRequest, SeedResult } from './child.ts'
+
+/** A process keeps the modules of every thread that it simulated, so it is replaced after so many runs. */
+const RUNS_OF_CHILD = 150
+
+export type PoolOptions = {
+  readonly jobs: number
+  readonly defect?: string | undefined
+  readonly withTrace?: boolean
+  /** False ends the pool. */
+  readonly onResult: (result: SeedResult) => boolean | undefined
+}
+
+/** Runs seeds in processes of their own, some at the same time. */
+export async function runSeeds(seeds: Iterable<number>, options: PoolOptions): Promise<void> {
+  const { jobs, defect, withTrace = false, onResult } = options
+  const queue = seeds[Symbol.iterator]()
+  let isOver = false
+  const work = async (): Promise<void> => {
+    let child: ChildProcess | undefined
+    let runs = 0
+    for (let next = queue.next(); !next.done && !isOver; next = queue.next()) {
+      if (!child || runs++ >= RUNS_OF_CHILD) {
+        child?.disconnect()
+        child = await startChild(defect)
+        runs = 1
+      }
+      const result = await askChild(child, { seed: next.value, withTrace })
+      if (onResult(result) === false) isOver = true
+    }
+    child?.disconnect()
+  }
+  await Promise.all(Array.from({ length: jobs }, work))
+}
+
+async function startChild(defect: string | undefined): Promise<ChildProcess> {
+  const args = defect === undefined ? [] : [defect]
+  const child = fork(join(import.meta.dirname, 'child.ts'), args, {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  })
+  await nextMessage(child, 'the start')
+  return child
+}
+
+function askChild(child: ChildProcess, request: SeedRequest): Promise<SeedResult> {
+  child.send(request)
+  return nextMessage(child, `seed ${request.seed}`) as Promise<SeedResult>
+}
+
+function nextMessage(child: ChildProcess, what: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const fail = (code: number | null, signal: string | null) =>
+      reject(new Error(`a process of the simulation ended with ${code ?? signal} at ${what}`))
+    child.once('exit', fail)
+    child.once('message', (message) => {
+      child.off('exit', fail)
+      resolve(message)
+    })
+  })
+}

@@ -1,0 +1,140 @@
+import { mkdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { createBook } from './book.ts'
+import { openCallers } from './callers.ts'
+import { findFaults } from './checks.ts'
+import { type Cluster, openCluster, type Settings } from './cluster.ts'
+import { disk } from './disk.ts'
+import { type Disturbance, disturb, drawDisturbances } from './disturbances.ts'
+import { readFacts } from './facts.ts'
+import { network } from './network.ts'
+import { noteUncaught, uncaught } from './product.ts'
+import { openReceiver } from './receiver.ts'
+import { CALLERS, SETTINGS, type Template } from './template.ts'
+import { openVendors } from './vendors.ts'
+import { beginWorld, type World, world } from './world.ts'
+
+export type RunReport = {
+  readonly seed: number
+  readonly faults: readonly string[]
+  readonly trace: readonly string[]
+  readonly figures: Readonly<Record<string, number>>
+  readonly disturbances: readonly Disturbance[]
+}
+
+const SQLITE_FILE = 'tabbat.db'
+/** How long the callers may need to get all their answers after the last disturbance. */
+const CALM_MS = 300_000
+const ASK_MS = 60_000
+
+/** One run: all that happens in it follows from the seed. */
+export async function runSeed(seed: number, template: Template, root: string): Promise<RunReport> {
+  const current = beginWorld(seed)
+  disk.begin()
+  network.begin()
+  uncaught.length = 0
+  current.onError = noteUncaught
+  const { random } = current
+  const disturbances = drawDisturbances(random)
+  const places = Array.from({ length: 1 + random.below(3) }, (_each, index) => index + 1)
+  const dataDir = join(root, 'data')
+  template.copy(dataDir)
+  const settings: Settings = { ...SETTINGS, ...drawSettings(current), TABBAT_DATA_DIR: dataDir }
+  current.note(`${places.length} processes; ${disturbances.join(', ')}`)
+  const [vendors, receiver, book] = [openVendors(), openReceiver(template.secret), createBook()]
+  const cluster = openCluster(() => settings, join(root, 'log'))
+  const keys = new Map([...template.keys].map(([name, { text }]) => [name, text]))
+  const callers = openCallers(cluster, book, keys)
+  const scene = { cluster, vendors, places, cutPower: () => cutPower(cluster, places, dataDir) }
+  let isOver = false
+  let isEnding = false
+  const faults: string[] = []
+  await current
+    .run(
+      (async () => {
+        for (const place of places) await cluster.start(place)
+        const keeping = places.map((place) => keepRunning(cluster, place, () => isEnding))
+        const disturbing = disturbances.map((kind) => disturb(kind, scene, () => isOver))
+        const count = 4 + random.below(14)
+        await Promise.all(
+          CALLERS.slice(0, 1 + random.below(CALLERS.length)).map((caller) => callers.play(caller, count)),
+        )
+        isOver = true
+        await Promise.all(disturbing)
+        disk.begin()
+        settleClock(cluster)
+        vendors.calm()
+        receiver.calm()
+        current.note('calm')
+        await callers.finish({
+          asksUntilMs: current.elapsedMs + ASK_MS,
+          untilMs: current.elapsedMs + CALM_MS,
+        })
+        isEnding = true
+        await Promise.all(keeping)
+        await cluster.stop()
+      })(),
+    )
+    .catch((error: Error) => void faults.push(`${error.message}`))
+  const facts = readFacts(join(dataDir, SQLITE_FILE), {
+    book,
+    vendors,
+    receiver,
+    cluster,
+    template,
+    disturbances,
+    settings,
+  })
+  faults.push(...uncaught.map((text) => `not caught: ${text}`), ...findFaults(facts))
+  for (const folder of ['data', 'log', 'lost']) rmSync(join(root, folder), { recursive: true, force: true })
+  const figures = {
+    'virtual seconds': Math.round(current.elapsedMs / 1000),
+    events: current.eventCount,
+    requests: book.attempts.length,
+    'broken connections': book.resets,
+    'vendor calls': vendors.ledger.length,
+    'pending questions': book.pending.size,
+    'batch rows': book.batches.reduce((sum, { wishes }) => sum + wishes.length, 0),
+    'webhook requests': receiver.deliveries.length,
+    'audit rows': facts.audit.length,
+    deaths: current.deaths,
+  }
+  return { seed, faults, trace: current.trace, figures, disturbances }
+}
+
+/** A clock that was set back is right again: otherwise what is due then would be waited for. */
+function settleClock(cluster: Cluster): void {
+  world().clockMs = world().maxClockMs
+  for (const { process } of cluster.servers()) process.clockMs = world().clockMs
+}
+
+function drawSettings({ random }: World): Settings {
+  return {
+    ...(random.chance(0.3) && { TABBAT_DOJAH_DAILY_CAP: String(50 * (2 + random.below(20))) }),
+    ...(random.chance(0.3) && { TABBAT_NOT_FOUND: 'next', TABBAT_PAID_CALLS: '3' }),
+    ...(random.chance(0.2) && { TABBAT_PAID_CALLS: '4' }),
+  }
+}
+
+/** A process that died is started again after a while, as its supervisor does. */
+async function keepRunning(cluster: Cluster, place: number, isEnding: () => boolean): Promise<void> {
+  const { random } = world()
+  while (!isEnding()) {
+    await world().pause(random.between(20, 3000))
+    if (!cluster.processAt(place)) await cluster.start(place)
+  }
+}
+
+/** All processes die at once, and the disk keeps what it has promised to keep. */
+function cutPower(cluster: Cluster, places: readonly number[], dataDir: string): void {
+  const fresh = `${dataDir}-after`
+  mkdirSync(fresh, { mode: 0o700 })
+  disk.copyAfterPowerCut(join(dataDir, SQLITE_FILE), join(fresh, SQLITE_FILE))
+  for (const place of places) cluster.kill(place)
+  for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `${SQLITE_FILE}${suffix}`), { force: true })
+  for (const suffix of ['', '-wal'])
+    try {
+      renameSync(join(fresh, `${SQLITE_FILE}${suffix}`), join(dataDir, `${SQLITE_FILE}${suffix}`))
+    } catch {}
+  rmSync(fresh, { recursive: true })
+}

@@ -1,0 +1,102 @@
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import type { SeedResult } from './child.ts'
+import { DEFECTS } from './defects.ts'
+import { runSeeds } from './pool.ts'
+
+const HELP = `npm run simulate -- [options]
+
+Runs the product against a clock, a network, a disk and processes that one seed decides, and checks what must hold.
+
+  --seeds N      how many seeds (default 200)
+  --from N       the first seed (default 1)
+  --seed N       only this seed, and print what happened
+  --jobs N       processes at the same time (default: one for each core)
+  --defect NAME  with a planted defect: stops at the first seed that finds it
+  --json         one line of JSON for each seed
+`
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '200' },
+    from: { type: 'string', default: '1' },
+    seed: { type: 'string' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    defect: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+if (values.help) console.log(HELP)
+else process.exitCode = await (values.seed === undefined ? runMany() : runOne(toNumber('seed', values.seed)))
+
+function toNumber(name: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  console.error(`--${name} must be a whole number.`)
+  process.exit(2)
+}
+
+async function runOne(seed: number): Promise<number> {
+  let faults: readonly string[] = []
+  await runSeeds([seed], {
+    jobs: 1,
+    defect: values.defect,
+    withTrace: true,
+    onResult: (result) => {
+      faults = result.faults
+      if (values.json) console.log(JSON.stringify(result))
+      else console.log([...(result.trace ?? []), '', describe(result)].join('\n'))
+      return undefined
+    },
+  })
+  return faults.length === 0 ? 0 : 1
+}
+
+async function runMany(): Promise<number> {
+  const [first, count] = [toNumber('from', values.from), toNumber('seeds', values.seeds)]
+  const seeds = Array.from({ length: count }, (_each, index) => first + index)
+  const failed: SeedResult[] = []
+  const totals = new Map<string, number>()
+  let done = 0
+  await runSeeds(seeds, {
+    jobs: toNumber('jobs', values.jobs),
+    defect: values.defect,
+    onResult: (result) => {
+      done += 1
+      for (const [name, value] of Object.entries(result.figures))
+        totals.set(name, (totals.get(name) ?? 0) + value)
+      if (values.json) console.log(JSON.stringify(result))
+      else if (process.stderr.isTTY)
+        process.stderr.write(`\r${done} of ${count} seeds, ${failed.length} failed `)
+      if (result.faults.length === 0) return undefined
+      failed.push(result)
+      if (!values.json) console.log(describe(result))
+      return values.defect === undefined
+    },
+  })
+  if (!values.json) console.log(summarise(done, failed.length, totals))
+  return failed.length === 0 ? 0 : 1
+}
+
+const summarise = (done: number, failed: number, totals: ReadonlyMap<string, number>) =>
+  [`${done} seeds, ${failed} failed`, ...[...totals].map(([name, value]) => `  ${value} ${name}`)].join('\n')
+
+const MAX_SHOWN = 8
+
+function describe({ seed, faults, disturbances, fingerprint }: SeedResult): string {
+  if (faults.length === 0) return `seed ${seed}: nothing is wrong (${fingerprint})`
+  const more = faults.length > MAX_SHOWN ? [`  and ${faults.length - MAX_SHOWN} more`] : []
+  const defect = values.defect === undefined ? '' : ` --defect ${values.defect}`
+  return [
+    `seed ${seed} failed, with ${disturbances.join(', ') || 'no disturbance'} (${fingerprint}):`,
+    ...faults.slice(0, MAX_SHOWN).map((fault) => `  ${fault}`),
+    ...more,
+    `  Again: npm run simulate -- --seed ${seed}${defect}`,
+  ].join('\n')
+}
+
+if (values.defect !== undefined && !DEFECTS[values.defect]) {
+  console.error(`--defect must be one of: ${Object.keys(DEFECTS).join(', ')}.`)
+  process.exitCode = 2
+}

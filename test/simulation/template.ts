@@ -1,0 +1,78 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { product } from './product.ts'
+import { RECEIVER } from './receiver.ts'
+import { VENDOR_SETTINGS } from './vendors.ts'
+import { beginWorld, processOf } from './world.ts'
+
+/** A data folder with keys and an endpoint, which every run copies. */
+export type Template = {
+  readonly folder: string
+  readonly keys: ReadonlyMap<string, { readonly id: string; readonly text: string }>
+  readonly secret: string
+  readonly toSubject: (number: string) => string
+  readonly copy: (to: string) => void
+}
+
+export const CALLERS = ['shop1', 'shop2', 'shop3', 'shop4'] as const
+/** In naira, enough for every run unless the run draws a cap. */
+const MANY = 1_000_000
+
+export const SETTINGS: Readonly<Record<string, string>> = {
+  ...VENDOR_SETTINGS,
+  TABBAT_ROOT_KEY: Buffer.alloc(32, 7).toString('base64'),
+  TABBAT_NIN_SOURCES: 'dojah,blusalt',
+  TABBAT_RATE_LIMIT: 'off',
+  TABBAT_SCRUB: 'off',
+  TABBAT_PENDING_RETRY: '1s',
+  TABBAT_PENDING_RETRY_MAX: '5s',
+  TABBAT_PENDING_LIMIT: '3m',
+}
+
+/** In memory where the system has a file system for that. */
+export function toRoot(): string {
+  try {
+    if (statSync('/dev/shm').isDirectory()) return mkdtempSync('/dev/shm/tabbat-simulation-')
+  } catch {}
+  return mkdtempSync(join(tmpdir(), 'tabbat-simulation-'))
+}
+
+export async function createTemplate(root: string): Promise<Template> {
+  const folder = join(root, 'template')
+  mkdirSync(folder, { mode: 0o700 })
+  const world = beginWorld(0)
+  const process = world.createProcess('template')
+  const { createContext, loadConfig, createKey, createEndpoint, SCOPES } = product()
+  const made = await world.run(
+    processOf.run(process, async () => {
+      const context = await createContext(
+        loadConfig({ ...SETTINGS, TABBAT_DATA_DIR: folder, TABBAT_LOG_LEVEL: 'silent' }, ''),
+      )
+      const desk = { ...context, keyring: context.keyring() }
+      const keys = new Map<string, { id: string; text: string }>()
+      for (const name of CALLERS) {
+        const options = {
+          name,
+          mode: 'live' as const,
+          scopes: SCOPES,
+          expiresAt: undefined,
+          allowedIps: undefined,
+          subjectsPerDay: MANY,
+        }
+        const { text, row } = await createKey(desk, options)
+        keys.set(name, { id: row.id, text })
+      }
+      const events = ['verification.completed', 'verification.expired', 'batch.completed']
+      const request = { name: 'receiver', url: `${RECEIVER}/hooks`, events, keys: [] }
+      const { secret } = await createEndpoint({ ...desk, allowPrivate: false }, request)
+      const { toSubjectHash } = context
+      await context.close()
+      return { keys, secret, toSubject: (number: string) => toSubjectHash('nin', number) }
+    }),
+  )
+  world.kill(process)
+  return { folder, ...made, copy: (to) => cpSync(folder, to, { recursive: true }) }
+}
+
+export const removeRoot = (root: string) => rmSync(root, { recursive: true, force: true })
