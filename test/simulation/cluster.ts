@@ -12,6 +12,8 @@ export type Server = {
   readonly process: SimulatedProcess
   readonly context: Context
   readonly app: ApiServer
+  /** Requests that wait for an answer. */
+  readonly asked: Set<object>
 }
 
 export type Reply = {
@@ -63,7 +65,7 @@ export function openCluster(toSettings: (place: number) => Settings, logDir: str
     try {
       const opened = await Promise.race([opening, process.died.then(() => undefined)])
       if (!opened || !process.isAlive) return
-      servers.set(place, { process, ...opened })
+      servers.set(place, { process, ...opened, asked: new Set() })
       process.onDeath.push(() => servers.delete(place))
       world().note(`node${place} is up`)
     } catch (error) {
@@ -82,11 +84,12 @@ export function openCluster(toSettings: (place: number) => Settings, logDir: str
     world().note(`node${place} is stopped`)
     const { process, app, context } = server
     const closing = processOf.run(process, async () => {
+      while (server.asked.size > 0) await world().pause(DRAIN_MS)
       await app.close()
       await context.close()
     })
     await Promise.race([closing.catch(noteUncaught), process.died])
-    process.isAlive = false
+    world().kill(process)
     ending.delete(place)
   }
   return {
@@ -107,6 +110,9 @@ export function openCluster(toSettings: (place: number) => Settings, logDir: str
   }
 }
 
+/** A server that ends answers first what it was asked. */
+const DRAIN_MS = 20
+
 async function open(config: Config, logFile: string, place: number) {
   const { createContext, createApiServer, createLog } = product()
   const context = await createContext(config, createLog('info', logFile), place)
@@ -115,10 +121,12 @@ async function open(config: Config, logFile: string, place: number) {
 
 /** Undefined: the connection broke, and nothing is known. */
 export async function ask(server: Server, request: Request): Promise<Reply | undefined> {
-  const { process, app } = server
+  const { process, app, asked } = server
   if (!process.isAlive) return undefined
+  asked.add(request)
   const answered = processOf.run(process, () => product().requestLocally(app, request))
   const reply = await Promise.race([answered.catch(() => undefined), process.died.then(() => undefined)])
+  asked.delete(request)
   if (!reply || !process.isAlive) return undefined
   return { status: reply.status, body: reply.body.toString(), headers: reply.headers, at: world().elapsedMs }
 }

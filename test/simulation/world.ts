@@ -31,6 +31,10 @@ export const EPOCH_MS = Date.UTC(2026, 1, 2, 8)
  */
 const TICK_MS = 1 / 128
 
+/** Many times as much as a run needs. */
+const MAX_MS = 3_600_000
+const MAX_EVENTS = 300_000
+
 /** The time, the events to come and the processes of one run. Everything is decided by the seed. */
 export class World {
   readonly seed: number
@@ -40,7 +44,6 @@ export class World {
   readonly entropy: Random
   /** What happened, in order: two runs of one seed give the same. */
   readonly trace: string[] = []
-  limitMs = 3_600_000
   /** How far the wall clocks of all machines are ahead. */
   clockMs = 0
   maxClockMs = 0
@@ -145,7 +148,7 @@ export class World {
     work.then(end, end)
     await this.#settle()
     while (!isDone) {
-      if (this.elapsedMs > this.limitMs) throw new Error('the run takes too long')
+      if (this.elapsedMs > MAX_MS || this.eventCount > MAX_EVENTS) throw new Error('the run does not end')
       const event = pop(this.#events)
       if (!event) throw new Error('the simulation stands still: nothing is left to happen')
       if (!event.run || (event.owner && !event.owner.isAlive)) continue
