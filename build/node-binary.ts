@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './bundle.ts'
 
@@ -69,4 +69,35 @@ export function unpackNode({ name, version, seen }: NodePackage, folder: string)
     )
   execFileSync('tar', ['-xzf', join(target, file), '-C', target, 'package/bin/node'])
   return join(target, 'package/bin/node')
+}
+
+async function download(url: string): Promise<Buffer> {
+  const response = await fetch(url).catch((cause: Error) => {
+    throw new Error(`${url} cannot be reached. Nothing was compared.`, { cause })
+  })
+  if (!response.ok) throw new Error(`${url} answered with status ${response.status}`)
+  return Buffer.from(await response.arrayBuffer())
+}
+
+/** Throws unless the archive of nodejs.org is the one in its list and in ours, and its bin/node is the one of the npm package. */
+export async function compareWithOfficial(entry: NodePackage, from: string, folder: string): Promise<string> {
+  const { archive, sha256 } = entry.official
+  const place = `${from}/v${entry.version}`
+  const list = (await download(`${place}/SHASUMS256.txt`)).toString()
+  const listed = list.split('\n').find((line) => line.endsWith(`  ${archive}`))
+  if (listed?.split(' ')[0] !== sha256)
+    throw new Error(
+      `${place}/SHASUMS256.txt has another checksum of ${archive} than build/node-checksums.json`,
+    )
+  const bytes = await download(`${place}/${archive}`)
+  if (toSha256(bytes) !== sha256)
+    throw new Error(`${place}/${archive} is not the file with the checksum ${sha256}`)
+  const target = join(folder, `official-${entry.name}`)
+  mkdirSync(target)
+  writeFileSync(join(target, archive), bytes)
+  const path = `${archive.replace(/\.tar\.gz$/, '')}/bin/node`
+  execFileSync('tar', ['-xzf', join(target, archive), '-C', target, path])
+  const problem = nodeProblem(entry, join(target, path))
+  if (problem !== undefined) throw new Error(`npm's Node.js is not that of nodejs.org. ${problem}`)
+  return `${entry.name} ${entry.version}: bin/node is the one in ${place}/${archive}`
 }
