@@ -6,7 +6,6 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -21,9 +20,8 @@ export type Outcome = RunReply | { readonly ended: true } | { readonly timedOut:
 /** A copy of the repository, and a process that runs tests in it. */
 export type Lane = {
   readonly root: string
-  /** Changes files of the copy until they are restored. */
+  /** Changes a file of the copy. */
   readonly write: (file: string, text: string) => void
-  readonly restore: (file: string) => void
   readonly run: (request: RunRequest, timeoutMs: number) => Promise<Outcome>
   readonly close: () => void
 }
@@ -64,7 +62,6 @@ export function openLane(repository: string, parent: string, postgres: ProvidedC
   return {
     root,
     write,
-    restore: (file) => write(file, readFileSync(join(repository, file), 'utf8')),
     run: async (request, timeoutMs) => {
       child ??= start()
       const outcome = await ask(child, { ...request, changed: [...touched] }, timeoutMs)

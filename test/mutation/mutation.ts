@@ -8,7 +8,7 @@ import { setup } from '../postgres.ts'
 import { applyTo, createMutants, type Mutant, parses } from './create-mutants.ts'
 import { type Lane, openLane } from './lane.ts'
 import { findReach, hashOf, type Reach, testsOf } from './reach.ts'
-import { printReport, type Result, type Survivor, toReport } from './report.ts'
+import { type Explained, printReport, type Result, toReport } from './report.ts'
 import { listFiles, listTests } from './rooms.ts'
 
 const HELP = `npm run mutation -- [options]
@@ -16,6 +16,7 @@ const HELP = `npm run mutation -- [options]
 Changes the product in one place at a time, and runs the tests that reach the place. A test should fail.
 
   --files GLOB     only these files; may be repeated
+  --tests GLOB     only these tests; may be repeated
   --since REF      only files that differ from this commit
   --sample N       at most N mutants of each room, chosen by the seed
   --seed TEXT      another text chooses another sample (1)
@@ -33,6 +34,7 @@ killed stand with their reasons in test/mutation/survivors.json.`
 const repository = join(import.meta.dirname, '../..')
 const toCache = (isSqlite: boolean) =>
   join(repository, 'node_modules/.cache/tabbat-mutation', isSqlite ? 'sqlite' : 'both')
+const RESULTS = 'results.json'
 const LOWEST_PRIORITY = 19
 /** Added to four times the usual duration of the tests before a mutant counts as one that never ends. */
 const PATIENCE_MS = 12_000
@@ -44,6 +46,7 @@ function readOptions() {
   const { values } = parseArgs({
     options: {
       files: { type: 'string', multiple: true },
+      tests: { type: 'string', multiple: true },
       since: { type: 'string' },
       sample: { type: 'string' },
       seed: { type: 'string', default: '1' },
@@ -66,7 +69,7 @@ function readOptions() {
 function plan(options: Options): { readonly all: Planned[]; readonly chosen: Planned[] } {
   const rooms = listFiles(repository)
   const all = [...rooms].flatMap(([file, room]) =>
-    createMutants(file, readFileSync(join(repository, file), 'utf8')).map((mutant) => ({ mutant, room })),
+    createMutants(file, textOf(file)).map((mutant) => ({ mutant, room })),
   )
   const changed = options.since === undefined ? undefined : changedSince(options.since)
   const wanted = all.filter(
@@ -84,7 +87,19 @@ function plan(options: Options): { readonly all: Planned[]; readonly chosen: Pla
   return { all, chosen: chosen.filter(({ mutant }) => parses(mutant.file, mutate(mutant))) }
 }
 
-const mutate = (mutant: Mutant) => applyTo(readFileSync(join(repository, mutant.file), 'utf8'), mutant)
+/** As it was at the start: the repository may change during a long run. */
+const texts = new Map<string, string>()
+
+function textOf(file: string): string {
+  const text = texts.get(file) ?? readFileSync(join(repository, file), 'utf8')
+  texts.set(file, text)
+  return text
+}
+
+const mutate = (mutant: Mutant) => applyTo(textOf(mutant.file), mutant)
+
+const testsOfRoom = (room: string, { tests }: Options) =>
+  listTests(repository, room).filter((test) => tests?.some((glob) => matchesGlob(test, glob)) ?? true)
 
 function changedSince(ref: string): ReadonlySet<string> {
   const listed = execFileSync('git', ['diff', '--name-only', ref], { cwd: repository, encoding: 'utf8' })
@@ -92,15 +107,11 @@ function changedSince(ref: string): ReadonlySet<string> {
 }
 
 /** The tests of a mutant: the nearest, as many as fit the budget, and at least one. */
-function chooseTests(
-  reach: Reach,
-  { mutant, room }: Planned,
-  budgetMs: number,
-): { tests: string[]; ms: number } {
+function chooseTests(trial: Trial, mutant: Mutant): { tests: string[]; ms: number } {
+  const { lane, reach, tests: allowed, budgetMs } = trial
   const tests: string[] = []
   let ms = 0
-  const ofRoom = new Set(listTests(repository, room))
-  for (const test of testsOf(repository, reach, mutant).filter((one) => ofRoom.has(one))) {
+  for (const test of testsOf(lane.root, reach, mutant).filter((one) => allowed.has(one))) {
     const more = reach[test]?.ms ?? 0
     if (tests.length > 0 && ms + more > budgetMs) continue
     tests.push(test)
@@ -112,17 +123,21 @@ function chooseTests(
 /** By key of a mutant: what was found, and the texts that it depends on. */
 type Cached = Record<string, { readonly result: Result; readonly texts: Readonly<Record<string, string>> }>
 
-async function tryMutant(
-  lane: Lane,
-  reach: Reach,
-  planned: Planned,
-  budgetMs: number,
-  cached: Cached,
-): Promise<Result> {
-  const { mutant, room } = planned
-  const { tests, ms } = chooseTests(reach, planned, budgetMs)
+/** What the mutants of a room are tried with. */
+type Trial = {
+  readonly lane: Lane
+  readonly reach: Reach
+  readonly tests: ReadonlySet<string>
+  readonly budgetMs: number
+  readonly cached: Cached
+}
+
+async function tryMutant({ mutant, room }: Planned, trial: Trial): Promise<Result> {
+  const { lane, cached } = trial
+  const { tests, ms } = chooseTests(trial, mutant)
+  // Of the copy: the repository may have changed since.
   const hashes = (files: readonly string[]) =>
-    Object.fromEntries(files.map((file) => [file, hashOf(readFileSync(join(repository, file), 'utf8'))]))
+    Object.fromEntries(files.map((file) => [file, hashOf(readFileSync(join(lane.root, file), 'utf8'))]))
   const known = cached[mutant.key]
   const isSame = (texts: Readonly<Record<string, string>>) =>
     JSON.stringify(texts) === JSON.stringify(hashes(Object.keys(texts)))
@@ -149,7 +164,7 @@ async function judge(
   if (tests.length === 0) return { status: 'unreached' }
   lane.write(mutant.file, mutate(mutant))
   const outcome = await lane.run({ tests }, PATIENCE_MS + 4 * ms)
-  lane.restore(mutant.file)
+  lane.write(mutant.file, textOf(mutant.file))
   if ('timedOut' in outcome) return { status: 'timeout' }
   if ('ended' in outcome) return { status: 'killed', by: 'the process of the tests ended' }
   return outcome.failed ? { status: 'killed', by: outcome.by } : { status: 'survived' }
@@ -171,15 +186,21 @@ async function run(options: Options): Promise<number> {
   const { postgres, stop } = await startDatabase(options.sqlite)
   const lane = openLane(repository, parent, postgres)
   try {
-    const files = [...new Set(all.map(({ mutant }) => mutant.file))]
     const results: Result[] = []
     for (const [room, ofRoom] of Map.groupBy(chosen, ({ room }) => room)) {
       say(`${room}: ${ofRoom.length} mutants`)
-      const tests = listTests(repository, room)
-      const reach = await findReach(lane, { repository, cache, files, tests }, say)
-      results.push(...(await tryAll(lane, reach, ofRoom, options, say)))
+      const tests = testsOfRoom(room, options)
+      const reach = await findReach(lane, { cache, files: texts, tests }, say)
+      const trial = {
+        lane,
+        reach,
+        tests: new Set(tests),
+        budgetMs: Number(options.budget) * 1000,
+        cached: readCached(cache, options.fresh ? ofRoom : []),
+      }
+      results.push(...(await tryAll(ofRoom, trial, join(cache, RESULTS), say)))
     }
-    const survivors: Survivor[] = JSON.parse(
+    const survivors: Explained[] = JSON.parse(
       readFileSync(join(import.meta.dirname, 'survivors.json'), 'utf8'),
     )
     const report = toReport(
@@ -203,21 +224,25 @@ async function startDatabase(isLeftOut: boolean) {
   return { postgres, stop }
 }
 
+/** Without those that are to be tried again. */
+function readCached(cache: string, again: readonly Planned[]): Cached {
+  const place = join(cache, RESULTS)
+  const cached: Cached = existsSync(place) ? JSON.parse(readFileSync(place, 'utf8')) : {}
+  for (const { mutant } of again) delete cached[mutant.key]
+  return cached
+}
+
 async function tryAll(
-  lane: Lane,
-  reach: Reach,
   chosen: readonly Planned[],
-  options: Options,
+  trial: Trial,
+  place: string,
   say: (line: string) => void,
 ): Promise<Result[]> {
-  const place = join(toCache(options.sqlite), 'results.json')
-  const cached: Cached = existsSync(place) && !options.fresh ? JSON.parse(readFileSync(place, 'utf8')) : {}
   const results: Result[] = []
   for (const planned of chosen) {
-    const isNew = JSON.stringify(cached[planned.mutant.key])
-    const result = await tryMutant(lane, reach, planned, Number(options.budget) * 1000, cached)
-    results.push(result)
-    if (isNew !== JSON.stringify(cached[planned.mutant.key])) writeFileSync(place, JSON.stringify(cached))
+    const before = trial.cached[planned.mutant.key]
+    results.push(await tryMutant(planned, trial))
+    if (trial.cached[planned.mutant.key] !== before) writeFileSync(place, JSON.stringify(trial.cached))
     showProgress(results, chosen.length, say)
   }
   if (process.stderr.isTTY) process.stderr.write('\n')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { instrument } from './create-mutants.ts'
 import type { Lane } from './lane.ts'
@@ -19,60 +19,48 @@ const MAX_TEST_MS = 300_000
 
 export const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
+type Wanted = {
+  readonly cache: string
+  /** The product: the text of each file. */
+  readonly files: ReadonlyMap<string, string>
+  readonly tests: readonly string[]
+}
+
 /** Runs every test file once whose reach is unknown, or was found with other texts of the files. */
 export async function findReach(
   lane: Lane,
-  {
-    repository,
-    cache,
-    files,
-    tests,
-  }: {
-    readonly repository: string
-    readonly cache: string
-    readonly files: readonly string[]
-    readonly tests: readonly string[]
-  },
+  { cache, files, tests }: Wanted,
   say: (line: string) => void,
 ): Promise<Reach> {
   const place = join(cache, 'reach.json')
   const reach: Reach = existsSync(place) ? JSON.parse(readFileSync(place, 'utf8')) : {}
-  const hashes = new Map(files.map((file) => [file, hashOf(readFileSync(join(repository, file), 'utf8'))]))
+  const hashes = new Map([...files].map(([file, text]) => [file, hashOf(text)]))
   const isKnown = (test: string) => {
     const known = reach[test]
     return (
-      known?.hash === hashOf(readFileSync(join(repository, test), 'utf8')) &&
+      known?.hash === hashOf(readFileSync(join(lane.root, test), 'utf8')) &&
       Object.entries(known.files).every(([file, { hash }]) => hashes.get(file) === hash || !hashes.has(file))
     )
   }
   const unknown = tests.filter((test) => !isKnown(test))
   if (unknown.length === 0) return reach
-  for (const file of files) lane.write(file, instrument(file, readFileSync(join(repository, file), 'utf8')))
-  mkdirSync(cache, { recursive: true })
+  for (const [file, text] of files) lane.write(file, instrument(file, text))
   for (const [index, test] of unknown.entries()) {
-    reach[test] = await reachOf(lane, test, { repository, cache, hashes })
+    const found = await reachOf(lane, test, cache, hashes)
+    reach[test] = found
     writeFileSync(place, JSON.stringify(reach))
-    const { ms, passed } = reach[test] as Reached
-    say(
-      `${index + 1} of ${unknown.length} test files: ${test} (${ms} ms)${passed ? '' : ' fails without a mutant'}`,
-    )
+    const remark = found.passed ? '' : ' fails without a mutant'
+    say(`${index + 1} of ${unknown.length} test files: ${test} (${found.ms} ms)${remark}`)
   }
-  for (const file of files) lane.restore(file)
+  for (const [file, text] of files) lane.write(file, text)
   return reach
 }
 
 async function reachOf(
   lane: Lane,
   test: string,
-  {
-    repository,
-    cache,
-    hashes,
-  }: {
-    readonly repository: string
-    readonly cache: string
-    readonly hashes: ReadonlyMap<string, string>
-  },
+  cache: string,
+  hashes: ReadonlyMap<string, string>,
 ): Promise<Reached> {
   const hits = join(cache, 'hits.txt')
   rmSync(hits, { force: true })
@@ -84,7 +72,7 @@ async function reachOf(
     found[file].blocks.push(Number(block))
   }
   return {
-    hash: hashOf(readFileSync(join(repository, test), 'utf8')),
+    hash: hashOf(readFileSync(join(lane.root, test), 'utf8')),
     passed: 'failed' in outcome && !outcome.failed,
     ms: 'failed' in outcome ? outcome.ms : MAX_TEST_MS,
     files: found,
@@ -93,13 +81,13 @@ async function reachOf(
 
 /** The test files that reach a place, the nearest first, and of these the quickest. */
 export function testsOf(
-  repository: string,
+  root: string,
   reach: Reach,
   { file, block }: { readonly file: string; readonly block: number },
 ): string[] {
   const room = dirname(file).split('/')[1]
   const distance = (test: string) => {
-    if (importsOf(repository, test).has(file)) return 0
+    if (importsOf(root, test).has(file)) return 0
     return test.split('/')[1] === room ? 1 : 2
   }
   return Object.entries(reach)
@@ -111,10 +99,10 @@ export function testsOf(
 
 const imports = new Map<string, ReadonlySet<string>>()
 
-function importsOf(repository: string, test: string): ReadonlySet<string> {
+function importsOf(root: string, test: string): ReadonlySet<string> {
   const known = imports.get(test)
   if (known) return known
-  const text = readFileSync(join(repository, test), 'utf8')
+  const text = readFileSync(join(root, test), 'utf8')
   const found = new Set(
     [...text.matchAll(/from '(\.[^']+\.ts)'/g)].map(([, path = '']) => join(dirname(test), path)),
   )

@@ -17,7 +17,7 @@ it('counts mutants that end a test or never end as noticed, and all others as su
     result('c', 'survived'),
     result('d', 'unreached'),
   ]
-  const report = toReport(results, [{ mutant: 'c', reason: 'It is equivalent.' }], ['a', 'b', 'c', 'd'])
+  const report = toReport(results, [{ mutants: ['c'], reason: 'It is equivalent.' }], ['a', 'b', 'c', 'd'])
   expect(report).toMatchObject({ score: 50, mutants: 4, stale: [], rooms: [{ room: 'keys', score: 50 }] })
   expect(report.survivors.map(({ key, reason }) => [key, reason])).toEqual([
     ['c', 'It is equivalent.'],
@@ -27,7 +27,7 @@ it('counts mutants that end a test or never end as noticed, and all others as su
 })
 
 it('names entries of the list that no longer hold', () => {
-  const explained = ['gone', 'a'].map((mutant) => ({ mutant, reason: 'It is equivalent.' }))
+  const explained = [{ mutants: ['gone', 'a'], reason: 'It is equivalent.' }]
   expect(toReport([{ ...result('a', 'killed'), by: 'a.test.ts' }], explained, ['a']).stale).toEqual([
     'no such mutant: gone',
     'killed by a.test.ts: a',

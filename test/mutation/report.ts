@@ -10,8 +10,8 @@ export type Result = {
   readonly by?: string | undefined
 }
 
-/** A mutant that no test can kill, or that need not be killed, and why. */
-export type Survivor = { readonly mutant: string; readonly reason: string }
+/** Mutants that no test can kill, or that need not be killed, and why. */
+export type Explained = { readonly reason: string; readonly mutants: readonly string[] }
 
 type Count = {
   readonly room: string
@@ -31,10 +31,12 @@ export type Report = {
 
 export function toReport(
   results: readonly Result[],
-  explained: readonly Survivor[],
+  explained: readonly Explained[],
   keys: readonly string[],
 ): Report {
-  const reasons = new Map(explained.map(({ mutant, reason }) => [mutant, reason]))
+  const reasons = new Map(
+    explained.flatMap(({ mutants, reason }) => mutants.map((mutant) => [mutant, reason] as const)),
+  )
   const exists = new Set(keys)
   const noticed = results.filter(isNoticed)
   const byRoom = Map.groupBy(results, ({ room }) => room)
@@ -45,9 +47,7 @@ export function toReport(
       .filter((result) => !isNoticed(result))
       .map((result) => ({ ...result, reason: reasons.get(result.key) })),
     stale: [
-      ...explained
-        .filter(({ mutant }) => !exists.has(mutant))
-        .map(({ mutant }) => `no such mutant: ${mutant}`),
+      ...[...reasons.keys()].filter((key) => !exists.has(key)).map((key) => `no such mutant: ${key}`),
       ...noticed.filter(({ key }) => reasons.has(key)).map(({ key, by }) => `killed by ${by}: ${key}`),
     ],
   }
