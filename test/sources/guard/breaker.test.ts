@@ -112,6 +112,28 @@ describe('a breaker', () => {
     expect(breaker.admit()).toBe('probe')
   })
 
+  it('is not opened to probes by an old answer, when errors or a failed probe have opened it', () => {
+    const clock = createClock()
+    const breaker = createBreaker({ now: clock.now, random: () => 0.5 })
+    for (let count = 0; count < 5; count++) call(breaker, false)
+    breaker.settle('usual', 'success')
+    expect(breaker.admit()).toBeUndefined()
+    clock.wait(5000)
+    expect(call(breaker, false)).toBe('probe')
+    breaker.settle('usual', 'success')
+    expect(breaker.admit()).toBeUndefined()
+  })
+
+  it('admits no second probe when an old call turns out not to have been made', () => {
+    const clock = createClock()
+    const breaker = createBreaker({ now: clock.now, random: () => 0.5 })
+    for (let count = 0; count < 5; count++) call(breaker, false)
+    clock.wait(5000)
+    expect(breaker.admit()).toBe('probe')
+    breaker.release('usual')
+    expect(breaker.admit()).toBeUndefined()
+  })
+
   it('admits one probe at a time, and closes after three that succeed', () => {
     const clock = createClock()
     const breaker = createBreaker({ now: clock.now, random: () => 0.5 })
@@ -137,6 +159,70 @@ describe('a breaker', () => {
     breaker.release(breaker.admit() as 'probe')
     expect(call(breaker, false)).toBe('probe')
     expect(breaker.state()).toBe('open')
+  })
+
+  it('needs three probes in a row: those before a failed one do not count', () => {
+    const clock = createClock()
+    const breaker = createBreaker({ now: clock.now, random: () => 0.5 })
+    for (let count = 0; count < 5; count++) call(breaker, false)
+    clock.wait(5000)
+    for (const succeeded of [true, true, false]) expect(call(breaker, succeeded)).toBe('probe')
+    clock.wait(10_000)
+    for (let count = 0; count < 2; count++) expect(call(breaker, true)).toBe('probe')
+    expect(breaker.state()).toBe('half_open')
+    call(breaker, true)
+    expect(breaker.state()).toBe('closed')
+  })
+
+  it('reports that it opened and that it closed, once each, however many probes failed between', () => {
+    const clock = createClock()
+    const changes: string[] = []
+    const breaker = createBreaker({ now: clock.now, random: () => 0.5, onChange: (to) => changes.push(to) })
+    for (let count = 0; count < 5; count++) call(breaker, false)
+    clock.wait(5000)
+    call(breaker, false)
+    expect(changes).toEqual(['open'])
+    clock.wait(10_000)
+    for (let count = 0; count < 3; count++) call(breaker, true)
+    expect(changes).toEqual(['open', 'closed'])
+  })
+
+  it('starts afresh when it closes: earlier failures and hangs no longer count', () => {
+    const clock = createClock()
+    const breaker = createBreaker({ now: clock.now, random: () => 0 })
+    const recover = () => {
+      clock.wait(4000)
+      for (let count = 0; count < 3; count++) call(breaker, true)
+      expect(breaker.state()).toBe('closed')
+    }
+    for (let count = 0; count < 25; count++) call(breaker, count % 2 === 0)
+    recover()
+    expect(breaker.isSuspect()).toBe(false)
+    for (let count = 0; count < 4; count++) call(breaker, false)
+    expect(breaker.state()).toBe('closed')
+    call(breaker, false)
+    clock.wait(60_000)
+    recover()
+    for (let count = 0; count < 3; count++) hang(breaker)
+    clock.wait(60_000)
+    recover()
+    expect(breaker.isSuspect()).toBe(false)
+    for (let count = 0; count < 2; count++) hang(breaker)
+    expect(breaker.state()).toBe('closed')
+  })
+
+  it('forgets a failure after thirty seconds, and not before', () => {
+    const stateAfter = (waitMs: number) => {
+      const clock = createClock(1_000_000)
+      const breaker = createBreaker({ now: clock.now })
+      for (let count = 0; count < 10; count++) call(breaker, count % 2 === 0)
+      for (let count = 0; count < 9; count++) call(breaker, count % 2 === 0)
+      clock.wait(waitMs)
+      call(breaker, false)
+      return breaker.state()
+    }
+    expect(stateAfter(29_000)).toBe('open')
+    expect(stateAfter(30_000)).toBe('closed')
   })
 
   it('doubles the wait with each opening, up to a minute, until it has stayed closed for a minute', () => {

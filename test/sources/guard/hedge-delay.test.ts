@@ -35,4 +35,29 @@ describe('the hedge delay of a source', () => {
     for (let call = 0; call < 100; call++) recordSuccess(call % 3 === 0 ? 5000 : 10)
     expect(remainingMs(0, false)).toBe(1000)
   })
+
+  it('is learned from five answers on, by their median', () => {
+    const { remainingMs, recordSuccess } = open()
+    for (const ms of [600, 300, 900, 400]) recordSuccess(ms)
+    expect(remainingMs(0, false)).toBe(2000)
+    recordSuccess(700)
+    expect(remainingMs(0, false)).toBe(2400)
+    for (const ms of [800, 800]) recordSuccess(ms)
+    expect(remainingMs(0, false)).toBe(2800)
+  })
+
+  it('follows the last fifty answers', () => {
+    const { remainingMs, recordSuccess } = open()
+    for (let call = 0; call < 50; call++) recordSuccess(10)
+    for (let call = 0; call < 24; call++) recordSuccess(600)
+    expect(remainingMs(0, false)).toBe(1000)
+    recordSuccess(600)
+    expect(remainingMs(0, false)).toBe(2400)
+  })
+
+  it('has passed in part when the call began earlier', () => {
+    const { clock, remainingMs } = open(10)
+    clock.ms = 150
+    expect([remainingMs(100, false), remainingMs(100, true)]).toEqual([950, 150])
+  })
 })

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { SOURCE_WARNINGS } from '../../../src/sources/guard/call-guard.ts'
 import { createSourceWarnings, type WarningEvent } from '../../../src/sources/guard/call-record.ts'
 import { SourceError } from '../../../src/sources/source.ts'
+import type { SourceProblem } from '../../../src/sources/source-problem.ts'
 
 const open = () => {
   const clock = { ms: 0 }
@@ -73,5 +75,70 @@ describe('a warning', () => {
     expect(events).toHaveLength(1)
     record('found')
     expect(events.map(({ state }) => state)).toEqual(['started', 'ended'])
+  })
+})
+
+describe('a warning to the operator', () => {
+  const open = () => {
+    const clock = { ms: 1_000_000 }
+    const warnings = createSourceWarnings({ now: () => clock.ms })
+    return { clock, ...warnings }
+  }
+  const problem = (name: SourceProblem) => new SourceError('dojah', 'bad_response', { problem: name })
+  const FIVE_MINUTES = 300_000
+
+  it.each([
+    ['funds', 'no_funds'],
+    ['credentials', 'credentials_refused'],
+    ['unknown_account', 'credentials_refused'],
+    ['unknown_path', 'unknown_path'],
+  ] as const)('of %s (%s) ends with the next answer', (name, reason) => {
+    const { record, list } = open()
+    record(problem(name))
+    expect(list()).toEqual([reason])
+    record('not_found')
+    expect(list()).toEqual([])
+  })
+
+  it.each([
+    ['unlisted', 'unlisted_answer'],
+    ['contradictory', 'unlisted_answer'],
+    ['rejected', 'question_rejected'],
+    ['no_phone', 'unreadable_phone'],
+    ['unreadable_phone', 'unreadable_phone'],
+    ['mixed_phones', 'unreadable_phone'],
+  ] as const)('of %s (%s) ends when it has not occurred for five minutes', (name, reason) => {
+    const { clock, record, list } = open()
+    record(problem(name))
+    clock.ms += FIVE_MINUTES - 1000
+    record(problem(name))
+    clock.ms += FIVE_MINUTES - 1
+    record('found')
+    expect(list()).toEqual([reason])
+    clock.ms += 1
+    record('found')
+    expect(list()).toEqual([])
+  })
+
+  it('of records that are mostly not found is judged by the last fifty answers', () => {
+    const { record, list } = open()
+    for (let answer = 0; answer < 3; answer++) record('found')
+    for (let answer = 0; answer < 47; answer++) record('not_found')
+    expect(list()).toEqual([])
+    record('not_found')
+    expect(list()).toEqual(['mostly_not_found'])
+  })
+
+  it('can have each of the reasons that are listed', () => {
+    expect([...SOURCE_WARNINGS].sort()).toEqual([
+      'credentials_refused',
+      'mostly_not_found',
+      'no_funds',
+      'question_rejected',
+      'throttled',
+      'unknown_path',
+      'unlisted_answer',
+      'unreadable_phone',
+    ])
   })
 })
