@@ -1,16 +1,24 @@
+import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { styleText } from 'node:util'
 import { type Command, InvalidArgumentError } from 'commander'
 import { loadConfig } from '../context/config.ts'
+import { readSecretFile } from '../crypto/secret-file.ts'
 import { UserError } from '../errors.ts'
 import type { Exercise } from '../rehearsal/exercise.ts'
-import type { Finding } from '../rehearsal/finding.ts'
+import { type Finding, toExitCode, toTime, toTimes, WORDS } from '../rehearsal/finding.ts'
+import { type Report, toHeadline, toReportJson, toReportPage } from '../rehearsal/report-page.ts'
+import type { Stage } from '../rehearsal/stage.ts'
 import { dim, failWith, say, strong } from '../server/terminal.ts'
 import { readEnvFile, readEnvironment, withoutEmpty } from '../settings/environment.ts'
-import { databaseUrl } from '../settings/setting.ts'
+import { databaseUrl, isLoopback } from '../settings/setting.ts'
+import { VERSION } from '../version.ts'
 import { printDatabase } from './database.ts'
 import { addHelp } from './help.ts'
 
 type Options = {
+  url?: string
+  keyFile?: string
   databaseUrl?: string
   backup?: string
   yesOnACopy?: true
@@ -35,11 +43,16 @@ export function addRehearseCommand(program: Command): void {
       'a copy of the PostgreSQL database, on which the exercises are made',
       readDatabaseUrl,
     )
+    .option('--url <address>', 'a staging server to ask from outside, instead of a copy', readUrl)
+    .option('--key-file <file>', 'with --url: file with a test key (tbt_test_…) of that server')
     .option(
       '--failover-command <command>',
       'shell command that makes another server of PostgreSQL the primary',
     )
-    .option('--yes-on-a-copy', 'confirm that --database-url is a copy: it is changed')
+    .option(
+      '--yes-on-a-copy',
+      'confirm that --database-url is a copy, or --url a staging server: they are changed',
+    )
     .option('--only <names...>', 'make these exercises only')
     .option('--skip <names...>', 'leave these exercises out')
     .option('--list', 'list the exercises, and make none')
@@ -71,6 +84,8 @@ export function addRehearseCommand(program: Command): void {
       'rehearse --report /var/tmp/rehearsal': 'all exercises, and a page with charts',
       'rehearse --backup /backups --only restore':
         'restore the newest backup, start a server on it, and ask it',
+      'rehearse --url https://staging.example.com --key-file test.key --yes-on-a-copy':
+        'ask a staging server from outside',
       'rehearse --list': 'the names of the exercises',
     },
   })
@@ -86,7 +101,17 @@ function readDatabaseUrl(text: string): string {
   }
 }
 
+function readUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+  if (url && isSafe) return url.origin
+  throw new InvalidArgumentError(
+    'It must be a URL such as https://staging.example.com; plain http is for this machine.',
+  )
+}
+
 async function runRehearse(options: Options): Promise<void> {
+  if (options.url !== undefined) return rehearseStaging(options.url, options)
   const chosen = choose(await loadExercises(), options)
   if (options.list) return listExercises(chosen, options)
   if (options.databaseUrl !== undefined && !options.yesOnACopy)
@@ -95,10 +120,10 @@ async function runRehearse(options: Options): Promise<void> {
     )
   const config = loadConfig()
   printDatabase(config)
+  const startedAt = new Date()
+  prepareFolder(options.report)
   const interrupt = onInterrupt()
   const { openStage } = await import('../rehearsal/stage.ts')
-  const { runExercise } = await import('../rehearsal/exercise.ts')
-  const { toExitCode } = await import('../rehearsal/finding.ts')
   const stage = await openStage(
     {
       config,
@@ -111,20 +136,100 @@ async function runRehearse(options: Options): Promise<void> {
     },
     interrupt.onCleanup,
   )
-  const findings: Finding[] = []
   try {
-    for (const exercise of chosen) {
-      const done = begin(exercise, options)
-      const finding = await runExercise(exercise, stage)
-      findings.push(finding)
-      done(finding)
-    }
+    const findings = await runAll(chosen, stage, options)
+    conclude(findings, { ...stage, origin: `a copy of ${stage.origin}` }, { startedAt, options })
   } finally {
     await stage.close()
     interrupt.end()
   }
-  process.exitCode = toExitCode(findings)
-  if (options.json) say(JSON.stringify({ findings }))
+}
+
+/** Only what can be seen from outside. Nothing is started here. */
+async function rehearseStaging(url: string, options: Options): Promise<void> {
+  const { STAGING_EXERCISES } = await import('../rehearsal/staging-exercises.ts')
+  const chosen = choose(STAGING_EXERCISES, options)
+  if (options.list) return listExercises(chosen, options)
+  if (!options.yesOnACopy)
+    throw new UserError(
+      `The exercises send verifications to ${url}, which are in its audit log. If it is not live, confirm that with --yes-on-a-copy.`,
+    )
+  const staging = {
+    url: () => url,
+    key: readKey(options.keyFile),
+    kind: 'nin',
+    failoverCommand: options.failoverCommand,
+    origin: url,
+    notes: ['Only what can be seen from outside was rehearsed, with a test key: no vendor was asked.'],
+  } as const
+  const startedAt = new Date()
+  prepareFolder(options.report)
+  conclude(await runAll(chosen, staging, options), staging, { startedAt, options })
+}
+
+/** A live key would ask vendors, who are paid. */
+function readKey(path: string | undefined): string {
+  if (path === undefined)
+    throw new UserError('Give --key-file with a file that holds a test key of that server.')
+  const key = readKeyText(path)
+  if (key.startsWith('tbt_test_')) return key
+  throw new UserError(
+    'The key in --key-file must be a test key (tbt_test_…): a live key would ask vendors, who are paid.',
+  )
+}
+
+function readKeyText(path: string): string {
+  try {
+    return readSecretFile(path, 'mounted').trim()
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    throw new UserError(`The key file ${path} cannot be read. Check the path and its permissions.`)
+  }
+}
+
+async function runAll<S>(chosen: readonly Exercise<S>[], stage: S, options: Options): Promise<Finding[]> {
+  const { runExercise } = await import('../rehearsal/exercise.ts')
+  const findings: Finding[] = []
+  for (const exercise of chosen) {
+    const done = begin(exercise, options)
+    const finding = await runExercise(exercise, stage)
+    findings.push(finding)
+    done(finding)
+  }
+  return findings
+}
+
+type Run = { readonly startedAt: Date; readonly options: Options }
+
+/** Prints and writes the result, and sets the exit code. */
+function conclude(
+  findings: readonly Finding[],
+  { origin, notes }: Pick<Stage, 'origin' | 'notes'>,
+  { startedAt, options }: Run,
+): void {
+  const exitCode = toExitCode(findings)
+  const report: Report = {
+    format: 'tabbat-rehearsal',
+    version: 1,
+    tabbat: VERSION,
+    startedAt: startedAt.toISOString(),
+    tookMs: Date.now() - startedAt.getTime(),
+    place: origin,
+    notes,
+    exitCode,
+    findings,
+  }
+  process.exitCode = exitCode
+  if (options.report !== undefined) {
+    writeFileSync(join(options.report, 'report.json'), `${JSON.stringify(toReportJson(report, true))}\n`)
+    writeFileSync(join(options.report, 'report.html'), toReportPage(report))
+    tell(`Written: ${join(options.report, 'report.html')} and report.json.`)
+  }
+  if (options.json) say(JSON.stringify(toReportJson(report, false)))
+  else {
+    for (const note of notes) say(dim(note))
+    say(strong(`${toHeadline(findings)}, in ${toTime(report.tookMs)}.`))
+  }
 }
 
 /** In the order in which they are made. */
@@ -146,9 +251,23 @@ function choose<S>(all: readonly Exercise<S>[], { only, skip = [] }: Options): r
   throw new UserError('No exercise is left. Give other names to --only or --skip.')
 }
 
-function listExercises(chosen: readonly Exercise[], { json }: Options): void {
+function listExercises(chosen: readonly Exercise<never>[], { json }: Options): void {
   if (json) say(JSON.stringify(chosen.map(({ name, title, about }) => ({ name, title, about }))))
   else for (const { name, about } of chosen) say(`${name.padEnd(18)} ${about}`)
+}
+
+/** Before the exercises: after some minutes, a folder that cannot be written would be annoying. */
+function prepareFolder(folder: string | undefined): void {
+  if (folder === undefined) return
+  try {
+    mkdirSync(folder, { recursive: true })
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    throw new UserError(
+      `The report cannot be written to ${folder} (${code}). Name another folder with --report.`,
+    )
+  }
 }
 
 /** Progress is on standard error: standard output has the result. */
@@ -172,16 +291,10 @@ function onInterrupt() {
 }
 
 const COLOURS = { as_expected: 'green', differed: 'red', skipped: 'dim', could_not_run: 'yellow' } as const
-const WORDS = {
-  as_expected: 'as expected',
-  differed: 'DIFFERED',
-  skipped: 'skipped',
-  could_not_run: 'could not run',
-}
 
-function begin({ title }: Exercise, { json }: Options): (finding: Finding) => void {
+function begin({ title }: Exercise<never>, { json }: Options): (finding: Finding) => void {
   const isLive = process.stderr.isTTY === true
-  if (isLive) process.stderr.write(dim(`… ${title}`))
+  if (isLive) process.stderr.write(styleText('dim', `… ${title}`, { stream: process.stderr }))
   return (finding) => {
     if (isLive) process.stderr.write('\r\u001b[2K')
     if (json) tell(`${finding.name}: ${WORDS[finding.status]}`)
@@ -189,11 +302,12 @@ function begin({ title }: Exercise, { json }: Options): (finding: Finding) => vo
   }
 }
 
-function printFinding({ name, title, status, checks, notes, detectMs, recoverMs, tookMs }: Finding): void {
+function printFinding({ title, status, checks, notes, ...times }: Finding): void {
   const word = styleText(COLOURS[status], WORDS[status].padEnd(13), { stream: process.stdout })
-  say(
-    `${word} ${strong(title)} ${dim(`(${name}, ${(tookMs / 1000).toFixed(1)} s${detectMs === null ? '' : `, noticed after ${detectMs} ms`}${recoverMs === null ? '' : `, back after ${recoverMs} ms`})`)}`,
-  )
-  for (const { expected, seen, ok } of checks) if (!ok) say(`  expected: ${expected}\n  seen:     ${seen}`)
-  for (const note of notes) say(dim(`  ${note}`))
+  say(`${word} ${strong(title)}${status === 'skipped' ? '' : dim(`  ${toTimes(times)}`)}`)
+  for (const { expected, seen, ok } of checks)
+    if (!ok) say(`${INDENT}expected: ${expected}\n${INDENT}seen:     ${seen}`)
+  for (const note of notes) say(dim(`${INDENT}${note}`))
 }
+
+const INDENT = ' '.repeat(14)

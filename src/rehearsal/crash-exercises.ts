@@ -81,7 +81,7 @@ function startCrowd(callers: Callers, recorder: Recorder, answers: Answer[], ask
 }
 
 /** Sends each question again until it has an answer other than "in progress". */
-async function repeatAll(callers: Callers, asked: readonly Question[]): Promise<Answer[]> {
+export async function repeatAll(callers: Callers, asked: readonly Question[]): Promise<Answer[]> {
   const repeats: Answer[] = []
   for (const question of asked) {
     let answer = await callers.ask(question)
@@ -96,7 +96,7 @@ async function repeatAll(callers: Callers, asked: readonly Question[]): Promise<
 }
 
 /** Compares what callers got before the kill with what the same Idempotency-Key gets after it. */
-function checkRepeats(
+export function checkRepeats(
   recorder: Pick<Recorder, 'check'>,
   answers: readonly Answer[],
   repeats: readonly Answer[],

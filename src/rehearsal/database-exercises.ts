@@ -204,11 +204,12 @@ const failover: Exercise = {
       : 'The address of the copy names one server. Name several, or give --failover-command.'
   },
   run: (stage, recorder) =>
-    withCallers(stage, recorder, (callers) => {
+    withCallers(stage, recorder, async (callers) => {
       const { proxy, failoverCommand, data } = stage
-      return rehearseFailover(stage, callers, recorder, () =>
-        failoverCommand === undefined ? cutServer(proxy, data) : runCommand(failoverCommand),
-      )
+      const failOver = () =>
+        failoverCommand === undefined ? cutServer(proxy, data) : runCommand(failoverCommand)
+      const answers = await rehearseFailover(callers, recorder, failOver)
+      if (answers) await checkAcknowledged(stage, recorder, answers)
     }),
 }
 
@@ -229,23 +230,23 @@ async function cutServer(
   restore?.()
 }
 
-async function runCommand(command: string): Promise<void> {
+export async function runCommand(command: string): Promise<void> {
   await run(command, { timeout: COMMAND_MS }).catch(({ code }: { code?: number }) => {
     throw new UserError(`The command of --failover-command failed (${code ?? 'no exit code'}).`)
   })
 }
 
-async function rehearseFailover(
-  stage: Stage,
+/** Returns the answers; undefined if verifications did not work before. */
+export async function rehearseFailover(
   callers: Callers,
   recorder: Recorder,
   failOver: () => Promise<void>,
-): Promise<void> {
+): Promise<readonly Answer[] | undefined> {
   const load = callers.startLoad()
   if (!(await load.until((answers) => answers.filter(isVerified).length >= FEW, CALM_MS))) {
     await load.stop()
     recorder.check('verifications work before the failover', toAnswersText(load.answers), false)
-    return
+    return undefined
   }
   const from = recorder.now()
   const end = recorder.beginFault('failover')
@@ -268,7 +269,7 @@ async function rehearseFailover(
     isFine ? `${failed.length} were refused, over ${toTime(outageMs)}` : toAnswersText(answers.slice(-FEW)),
     isFine,
   )
-  await checkAcknowledged(stage, recorder, answers)
+  return answers
 }
 
 const FAILOVER_CALM_MS = 3000

@@ -39,13 +39,16 @@ const toKind = (error: unknown) => {
   return code === undefined ? name : `${name} ${code}`
 }
 
-/** Callers of the server of the stage, for one exercise. */
+/** A server that can be asked. */
+type Askable = Pick<Stage, 'url' | 'key' | 'kind'> & { readonly server?: Stage['server'] }
+
+/** Callers of the server, for one exercise. It is started if it can be and does not run. */
 export async function withCallers<T>(
-  stage: Stage,
+  stage: Askable,
   recorder: Recorder,
   work: (callers: Callers) => Promise<T>,
 ): Promise<T> {
-  await stage.server()
+  await stage.server?.()
   const { key, kind, url } = stage
   const callers = createCallers({ url, key, kind, recorder })
   try {

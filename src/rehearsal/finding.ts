@@ -115,12 +115,32 @@ export function toAnswersText(samples: readonly Sample[]): string {
     .join(', ')
 }
 
-/** "320 ms", "4.1 s". */
-export const toTime = (ms: number) =>
-  ms < 1000 ? `${Math.round(ms)} ms` : ms < 120_000 ? `${(ms / 1000).toFixed(1)} s` : toMinutes(ms)
-
-const toMinutes = (ms: number) => {
-  const minutes = Math.round(ms / 60_000)
-  if (minutes < 120) return `${minutes} min`
-  return minutes < 2880 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1440)} days`
+/** "320 ms", "4.1 s", "2 min 47 s", "9 h". */
+export function toTime(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 100_000) return `${(ms / 1000).toFixed(1)} s`
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`
 }
+
+export const WORDS: Readonly<Record<Finding['status'], string>> = {
+  as_expected: 'as expected',
+  differed: 'differed',
+  skipped: 'skipped',
+  could_not_run: 'could not run',
+}
+
+/** "noticed after 0.6 s · back after 5.0 s · took 12 s". */
+export const toTimes = ({
+  detectMs,
+  recoverMs,
+  tookMs,
+}: Pick<Finding, 'detectMs' | 'recoverMs' | 'tookMs'>) =>
+  [
+    detectMs === null ? '' : `noticed after ${toTime(detectMs)}`,
+    recoverMs === null ? '' : `back after ${toTime(recoverMs)}`,
+    `took ${toTime(tookMs)}`,
+  ]
+    .filter((text) => text !== '')
+    .join(' · ')

@@ -91,11 +91,12 @@ async function joinPair(pair: Pair, url: URL, state: ProxyState): Promise<void> 
   pair.outer = outer
   outer.on('error', () => {}).once('close', () => inner.destroy())
   // Without pipes: a paused pipe would still pass on an end.
-  const pass = (from: Socket, to: Socket) =>
+  const pass = (from: Socket, to: Socket) => {
     from.on('data', (piece) => {
       if (!to.write(piece)) from.pause()
-      to.once('drain', () => state.conduct === 'pass' && from.resume())
     })
+    to.on('drain', () => state.conduct === 'pass' && from.resume())
+  }
   pass(inner, outer)
   pass(outer, inner)
   if (inner.destroyed) outer.destroy()

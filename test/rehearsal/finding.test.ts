@@ -74,7 +74,7 @@ it('the text about answers counts each kind, the most frequent first', () => {
 it.each([
   [320, '320 ms'],
   [4140, '4.1 s'],
-  [600_000, '10 min'],
+  [167_117, '2 min 47 s'],
   [9 * 3_600_000, '9 h'],
   [5 * 86_400_000, '5 days'],
 ])('%d ms is shown as %s', (ms, text) => {
