@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { UserError } from '../errors.ts'
 import type {
@@ -255,15 +255,39 @@ type Prepared = {
   readonly run: (values: Value[]) => number
 }
 
-/** Binds parameters by position: binding by name costs as much as the statement itself. */
+/**
+ * Compiled when it is first used: a command uses a few of the statements of all tables, and compiling all takes as long
+ * as the rest of opening the database. Parameters are bound by position: binding by name costs as much as the statement itself.
+ */
 function toPrepared(connection: DatabaseSync, sql: string): Prepared {
-  const order = [...sql.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number) - 1)
-  const statement = connection.prepare(sql.replaceAll(/\$\d+/g, '?'))
-  const isInOrder = order.every((parameter, index) => parameter === index)
-  const bind = (values: Value[]) => (isInOrder ? values : order.map((index) => values[index] as Value))
+  let compiled: Compiled | undefined
+  const compile = () => {
+    compiled ??= toCompiled(connection, sql)
+    return compiled
+  }
   return {
-    get: (values) => statement.get(...bind(values)) as Row | undefined,
-    all: (values) => statement.all(...bind(values)) as Row[],
-    run: (values) => Number(statement.run(...bind(values)).changes),
+    get: (values) => {
+      const { statement, bind } = compile()
+      return statement.get(...bind(values)) as Row | undefined
+    },
+    all: (values) => {
+      const { statement, bind } = compile()
+      return statement.all(...bind(values)) as Row[]
+    },
+    run: (values) => {
+      const { statement, bind } = compile()
+      return Number(statement.run(...bind(values)).changes)
+    },
+  }
+}
+
+type Compiled = { readonly statement: StatementSync; readonly bind: (values: Value[]) => Value[] }
+
+function toCompiled(connection: DatabaseSync, sql: string): Compiled {
+  const order = [...sql.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number) - 1)
+  const isInOrder = order.every((parameter, index) => parameter === index)
+  return {
+    statement: connection.prepare(sql.replaceAll(/\$\d+/g, '?')),
+    bind: (values) => (isInOrder ? values : order.map((index) => values[index] as Value)),
   }
 }
