@@ -34,6 +34,12 @@ const shared = {
   expect: { poll: { timeout: 20_000 } },
 }
 
+/** For tests that open databases or start the program. */
+const opening = {
+  globalSetup: ['test/postgres.ts', 'test/program.ts'],
+  setupFiles: ['test/bundled-program.ts'],
+}
+
 export default defineConfig({
   test: {
     ...shared,
@@ -46,7 +52,7 @@ export default defineConfig({
           name: 'whole',
           include: ['test/**/*.test.ts'],
           exclude: [...unit, SYSTEM],
-          globalSetup: ['test/postgres.ts'],
+          ...opening,
           sequence: { groupOrder: 1 },
         },
       },
@@ -56,7 +62,7 @@ export default defineConfig({
           name: 'system',
           include: [SYSTEM],
           exclude: unit,
-          globalSetup: ['test/postgres.ts'],
+          ...opening,
           sequence: { groupOrder: 2 },
         },
       },

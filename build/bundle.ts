@@ -44,6 +44,8 @@ export const toRolldownOptions = (input: string | Record<string, string>): Input
   external: ['pg-native'],
   plugins: [bundledRequire],
   logLevel: 'warn',
+  // A checkout loads these modules when they are needed, and a bundle may have them in its first file.
+  checks: { ineffectiveDynamicImport: false },
 })
 
 export async function bundle(
@@ -56,6 +58,15 @@ export async function bundle(
   } finally {
     await build.close()
   }
+}
+
+/** The program as plain JavaScript: main.js, one file for each worker thread, and the chunks that they share. */
+export function bundleProgram(dir: string): Promise<RolldownOutput> {
+  const workers = listWorkers().map(([name, file]) => [`worker-${name}`, file])
+  return bundle(
+    { main: MAIN, ...Object.fromEntries(workers) },
+    { dir, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+  )
 }
 
 /** The folders of the packages whose modules were bundled. */

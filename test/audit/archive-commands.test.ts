@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createSigner } from '../../src/audit/signing.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 import { newFolder } from '../engines.ts'
-import { tabbat } from '../process/tabbat.ts'
+import { TABBAT, tabbat } from '../process/tabbat.ts'
 import { append, checkpoint, FIRST, type OldRow, writeOldLog } from './old-log.ts'
 
 const NIN = '12345678901'
@@ -121,7 +121,7 @@ it('exports archived rows, all of them or as an extract', async () => {
 /** Runs a command with the number on standard input. */
 async function ask(settings: Record<string, string>, ...args: string[]): Promise<string> {
   const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TABBAT_DATA_DIR: folder, ...settings }
-  const child = spawn('bin/tabbat', args, { env, stdio: 'pipe' })
+  const child = spawn(TABBAT.file, args, { env, stdio: 'pipe' })
   child.stdin.end(NIN)
   const [stdout] = await Promise.all([text(child.stdout), once(child, 'close')])
   return stdout

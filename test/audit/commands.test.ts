@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AUDIT_COLUMNS } from '../../src/ledger/audit-row.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
-import { type Finished, tabbat } from '../process/tabbat.ts'
+import { type Finished, TABBAT, tabbat } from '../process/tabbat.ts'
 
 const NIN = '12345678901'
 const OTHER = '22345678901'
@@ -164,7 +164,7 @@ describe('tabbat audit export', () => {
   })
 
   it('prints no error when the reader closes the pipe', async () => {
-    const { stdout, stderr } = await runShell('bin/tabbat audit export | head -c 20')
+    const { stdout, stderr } = await runShell(`${TABBAT.file} audit export | head -c 20`)
     expect([stdout.length, stderr]).toEqual([20, expect.stringMatching(/^Database: .*\n$/)])
   })
 })
@@ -221,7 +221,10 @@ describe('tabbat audit export with a filter', () => {
   })
 
   it('finds a person by a number from standard input, and records neither', async () => {
-    const { code, stdout } = await runShell('bin/tabbat audit export --person nin --source sandbox', OTHER)
+    const { code, stdout } = await runShell(
+      `${TABBAT.file} audit export --person nin --source sandbox`,
+      OTHER,
+    )
     expect(code).toBe(0)
     expect(stdout.match(/"phase":"outcome"/g)).toHaveLength(1)
     expect(stdout).not.toContain(OTHER)
@@ -277,20 +280,20 @@ describe('tabbat audit show', () => {
 
 describe('tabbat audit subject', () => {
   it('lists every look-up of the person whose number is on standard input', async () => {
-    const { code, stdout } = await runShell('bin/tabbat audit subject nin', `${NIN}\n`)
+    const { code, stdout } = await runShell(`${TABBAT.file} audit subject nin`, `${NIN}\n`)
     expect([code, stdout.trimEnd().split('\n').length]).toEqual([0, 3])
     expect(stdout).toContain(reference)
-    const json = await runShell('bin/tabbat audit subject nin --json', NIN)
+    const json = await runShell(`${TABBAT.file} audit subject nin --json`, NIN)
     const looked = (JSON.parse(json.stdout) as { phase: string }[]).map(({ phase }) => phase)
     expect(looked.toSorted()).toEqual(['audit_searched', 'outcome', 'outcome'])
     expect(stdout + json.stdout).not.toContain(NIN)
-    const unknown = await runShell('bin/tabbat audit subject bvn', NIN)
+    const unknown = await runShell(`${TABBAT.file} audit subject bvn`, NIN)
     expect(unknown.stdout).toBe('There are no look-ups of this person.\n')
   })
 
   it('does not take the number from the command line', async () => {
     expect((await tabbat(settings(), 'audit', 'subject', 'nin', NIN)).code).toBe(1)
-    const { code, stderr } = await runShell('bin/tabbat audit subject nin', '123')
+    const { code, stderr } = await runShell(`${TABBAT.file} audit subject nin`, '123')
     expect([code, stderr.includes('A NIN has 11 digits')]).toEqual([1, true])
   })
 })
@@ -327,7 +330,7 @@ describe('tabbat audit prove and check-proof', () => {
     const young = await verifyNin(NIN)
     const proof = join(newFolder(), 'proof.json')
     const { code, stdout } = await runShell(
-      `bin/tabbat audit prove ${young} > ${proof} && bin/tabbat audit check-proof ${proof} --json`,
+      `${TABBAT.file} audit prove ${young} > ${proof} && ${TABBAT.file} audit check-proof ${proof} --json`,
     )
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ sound: true, row: { request_reference: young } })

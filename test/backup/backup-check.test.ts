@@ -8,7 +8,7 @@ import { deleteOldBackups } from '../../src/backup/write-backup.ts'
 import { loadRootKeys } from '../../src/crypto/root-key.ts'
 import { waitUntil } from '../cluster/programs.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { type Settings, tabbat } from '../process/tabbat.ts'
+import { type Settings, TABBAT, tabbat } from '../process/tabbat.ts'
 import { keysOf, newSettings, toBatch, toConfig, withSealed } from '../registry/sealed-registry.ts'
 import { changeFirst, rewriteBackup, toBackupKeyOf } from './backup-lines.ts'
 
@@ -95,7 +95,7 @@ describe('tabbat backup check', () => {
   ] as const)('deletes its temporary files after %s', async (signal, exitCode) => {
     const folder = mkdtempSync(join(tmpdir(), 'tabbat-tmp-'))
     const env = { ...source, PATH: process.env.PATH ?? '', TMPDIR: folder }
-    const child = spawn('bin/tabbat', ['backup', 'check', good], { env, stdio: 'ignore' })
+    const child = spawn(TABBAT.file, ['backup', 'check', good], { env, stdio: 'ignore' })
     const list = () => readdirSync(folder).filter((name) => name.startsWith('tabbat-check-'))
     await waitUntil('a temporary folder', async () => list().length > 0)
     const ended = once(child, 'exit')

@@ -11,12 +11,12 @@ import { admitGuess } from '../ledger/commit-parts.ts'
 import { toGuess } from '../ledger/guess.ts'
 import type { Settings } from '../process/tabbat.ts'
 import { dump, fillEmptyTables, listTables } from '../registry/full-database.ts'
+import { tabbat } from '../registry/run.ts'
 import {
   countReadable,
   ENGINES,
   newSettings,
   removeRecord,
-  tabbat,
   toBatch,
   toConfig,
   toReader,

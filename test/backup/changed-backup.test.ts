@@ -9,15 +9,8 @@ import { readBackup } from '../../src/backup/read-backup.ts'
 import { openStore } from '../../src/context/store.ts'
 import { loadRootKeys, type RootKeys } from '../../src/crypto/root-key.ts'
 import type { Settings } from '../process/tabbat.ts'
-import {
-  ENGINES,
-  keyFileOf,
-  keysOf,
-  newSettings,
-  tabbat,
-  toConfig,
-  withSealed,
-} from '../registry/sealed-registry.ts'
+import { tabbat } from '../registry/run.ts'
+import { ENGINES, keyFileOf, keysOf, newSettings, toConfig, withSealed } from '../registry/sealed-registry.ts'
 import { changeFirst, rewriteBackup, toBackupKeyOf, toLines } from './backup-lines.ts'
 
 let source: Settings

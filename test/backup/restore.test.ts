@@ -10,12 +10,12 @@ import { createRootKeyText } from '../../src/crypto/root-key.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import type { Settings } from '../process/tabbat.ts'
 import { dump, fillEmptyTables } from '../registry/full-database.ts'
+import { run, tabbat } from '../registry/run.ts'
 import {
   countReadable,
   ENGINES,
   keysOf,
   newSettings,
-  run,
   toBatch,
   toConfig,
   toReader,
@@ -107,7 +107,7 @@ describe('a damaged file is refused, and nothing is changed', () => {
 
   it('missing', async () => {
     const settings = await newTarget('sqlite')
-    const { code, stderr } = await run(settings, ['src/main.ts', 'restore', '/nowhere/x.backup'])
+    const { code, stderr } = await tabbat(settings, ['restore', '/nowhere/x.backup'])
     expect([code, stderr.endsWith('\nerror: There is no file /nowhere/x.backup.\n')]).toEqual([1, true])
   })
 })

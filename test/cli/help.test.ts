@@ -5,7 +5,7 @@ import type { Command, CommanderError } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { createFullProgram } from '../../src/cli/program.ts'
 import { listSettings } from '../../src/context/config.ts'
-import { tabbat } from '../process/tabbat.ts'
+import { TABBAT, tabbat } from '../process/tabbat.ts'
 import { listCommands, parse } from './parse.ts'
 
 const commands = listCommands(await createFullProgram())
@@ -90,7 +90,7 @@ describe('tabbat help', () => {
   })
 
   it('prints no error when the reader closes the pipe', async () => {
-    const child = spawn('bin/tabbat', ['help', 'keys', 'create'], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(TABBAT.file, ['help', 'keys', 'create'], { stdio: ['ignore', 'pipe', 'pipe'] })
     child.stdout.destroy()
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
     expect([code, stderr]).toEqual([0, ''])

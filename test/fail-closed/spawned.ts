@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { createClient, type Reply } from '../battery/client.ts'
 import { PHONE, type Place } from '../battery/place.ts'
+import { TABBAT } from '../process/tabbat.ts'
 
 /** `tabbat serve` in a process of its own, as a caller and an operator see it. */
 export type Spawned = {
@@ -22,7 +23,7 @@ export type Spawned = {
 }
 
 export async function startSpawned({ settings, keys }: Place, connections = 8): Promise<Spawned> {
-  const child = spawn('bin/tabbat', ['serve'], {
+  const child = spawn(TABBAT.file, ['serve'], {
     env: {
       PATH: process.env.PATH ?? '',
       TABBAT_PORT: '0',

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import { bearer, openTestApp, PHONE } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { tabbat } from '../registry/sealed-registry.ts'
+import { tabbat } from '../registry/run.ts'
 
 const opened: { close: () => Promise<unknown> }[] = []
 afterEach(async () => {

@@ -6,12 +6,12 @@ import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { erasePerson } from '../../src/people/erase-person.ts'
 import { createFileStep } from '../../src/people/erasures-file.ts'
 import type { Settings } from '../process/tabbat.ts'
+import { tabbat } from '../registry/run.ts'
 import {
   ENGINES,
   keysOf,
   newSettings,
   save,
-  tabbat,
   toConfig,
   toNumber,
   withSealed,

@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { addMissing, scanErasures } from '../../src/people/erasures-file.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import type { Settings } from '../process/tabbat.ts'
+import { tabbat } from '../registry/run.ts'
 import {
   countReadable,
   ENGINES,
   newSettings,
   save,
-  tabbat,
   toConfig,
   toNumber,
   toReader,

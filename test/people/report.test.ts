@@ -10,7 +10,7 @@ import { toBvnRecord } from '../../src/sources/sandbox/bvn-record.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { bearer, openTestApp } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { tabbat } from '../registry/sealed-registry.ts'
+import { tabbat } from '../registry/run.ts'
 
 const NIN = '12345678901'
 const PHONE = `0${toPhoneCoreOf(NIN)}`

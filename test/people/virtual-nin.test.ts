@@ -4,7 +4,8 @@ import { prembly } from '../../src/simulator/prembly.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { bearer, openTestApp } from '../app.ts'
 import { createTestDatabase } from '../postgres.ts'
-import { ENGINES, type Engine, tabbat } from '../registry/sealed-registry.ts'
+import { tabbat } from '../registry/run.ts'
+import { ENGINES, type Engine } from '../registry/sealed-registry.ts'
 
 const VNIN = 'AB012345678910YZ'
 const REASON = ['--reason', 'Request of erasure, case 17']

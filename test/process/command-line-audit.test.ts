@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import { ENGINES, newSettings, withSealed } from '../registry/sealed-registry.ts'
-import { type Settings, tabbat } from './tabbat.ts'
+import { type Settings, TABBAT, tabbat } from './tabbat.ts'
 
 type Row = { phase: string; outcome: string | null; detail: string | null; subject: string | null }
 
@@ -69,7 +69,7 @@ describe.each(ENGINES)('commands on %s', (engine) => {
     const { rows } = JSON.parse((await tabbat(settings, 'backup', file, '--json')).stdout)
     expect(rows.audit).toBe(3)
     await tabbat(settings, 'backup', join(file, 'no-folder'))
-    spawnSync('bin/tabbat', ['audit', 'subject', 'nin'], {
+    spawnSync(TABBAT.file, ['audit', 'subject', 'nin'], {
       env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings },
       input: '12345678901\n',
     })
@@ -117,7 +117,7 @@ describe.each(ENGINES)('commands on %s', (engine) => {
     const settings = await newSettings(engine)
     await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
     const unlock = (reason: string) =>
-      spawnSync('bin/tabbat', ['unlock', 'nin', '--reason', reason, '--json'], {
+      spawnSync(TABBAT.file, ['unlock', 'nin', '--reason', reason, '--json'], {
         env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings },
         input: '12345678901\n',
         encoding: 'utf8',

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
-import { childrenOf, newDataDir } from './tabbat.ts'
+import { childrenOf, newDataDir, TABBAT } from './tabbat.ts'
 
 it.each(['1', '2'])('SIGUSR1 opens no debugger port, with TABBAT_WORKERS=%s', async (workers) => {
-  const child = spawn('bin/tabbat', ['serve'], {
+  const child = spawn(TABBAT.file, ['serve'], {
     env: {
       PATH: process.env.PATH ?? '',
       TABBAT_PORT: '0',

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { type RunningServer, startServer } from './tabbat.ts'
+import { type RunningServer, startServer, TABBAT } from './tabbat.ts'
 
 let server: RunningServer
 const silent: Socket[] = []
 beforeAll(async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'tabbat-few-')), 'tabbat')
-  writeFileSync(file, `#!/bin/sh\nulimit -n 256\nexec ${resolve('bin/tabbat')} "$@"\n`, { mode: 0o700 })
+  writeFileSync(file, `#!/bin/sh\nulimit -n 256\nexec ${resolve(TABBAT.file)} "$@"\n`, { mode: 0o700 })
   server = await startServer({ TABBAT_LOG_LEVEL: 'silent' }, { file })
 })
 afterAll(async () => {

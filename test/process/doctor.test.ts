@@ -7,7 +7,7 @@ import type { Database } from '../../src/database/database.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
 import { openSqlite } from '../../src/database/sqlite.ts'
 import { createEmptyDatabase, hasPostgres } from '../postgres.ts'
-import { newDataDir, type Settings, tabbat } from './tabbat.ts'
+import { newDataDir, type Settings, TABBAT, tabbat } from './tabbat.ts'
 
 type Check = { readonly check: string; readonly status: string; readonly text: string }
 
@@ -68,7 +68,7 @@ describe('tabbat doctor', () => {
       execFileSync('chown', ['-R', '65534:65534', settings.TABBAT_DATA_DIR])
       const closed = mkdtempSync(join(tmpdir(), 'tabbat-closed-'))
       mkdirSync(join(closed, 'copies'))
-      const { status, stdout, stderr } = spawnSync('bin/tabbat', ['doctor', '--json'], {
+      const { status, stdout, stderr } = spawnSync(TABBAT.file, ['doctor', '--json'], {
         env: { PATH: process.env.PATH ?? '', ...settings, TABBAT_CHECKPOINT_DIR: join(closed, 'copies') },
         uid: 65534,
         gid: 65534,

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { newDataDir, startServer, tabbat } from './tabbat.ts'
+import { newDataDir, startServer, TABBAT, tabbat } from './tabbat.ts'
 
 const OWN_ID = 'customer-12345678901'
 const DASHED_ID = '-12345678901'
 
 async function withInput(settings: Record<string, string>, input: string, ...args: string[]) {
   const env = { PATH: process.env.PATH ?? '', ...settings }
-  const child = spawn('bin/tabbat', args, { env, stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(TABBAT.file, args, { env, stdio: ['pipe', 'pipe', 'inherit'] })
   child.stdin.end(`${input}\n`)
   return JSON.parse(await text(child.stdout))
 }
@@ -25,7 +25,7 @@ it('tabbat requests finds what a caller quotes, and follows the log', async () =
       body: JSON.stringify({ nin, phone: '08031234567' }),
     })
   try {
-    const tail = spawn('bin/tabbat', ['requests', 'tail', '--status', '5xx', '--json'], {
+    const tail = spawn(TABBAT.file, ['requests', 'tail', '--status', '5xx', '--json'], {
       env: { ...process.env, ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { createVtpass } from '../../src/simulator/vtpass.ts'
-import { newDataDir, startServer, tabbat } from './tabbat.ts'
+import { newDataDir, startServer, TABBAT, tabbat } from './tabbat.ts'
 
 let vendor: StandIn
 let settings: Record<string, string>
@@ -95,7 +95,7 @@ describe('tabbat sources', () => {
   })
 
   it('prints no error when the reader closes the pipe', async () => {
-    const child = spawn('bin/tabbat', ['catalogue', 'export'], {
+    const child = spawn(TABBAT.file, ['catalogue', 'export'], {
       env: { PATH: process.env.PATH ?? '', TABBAT_DATA_DIR: settings.TABBAT_DATA_DIR },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -143,7 +143,7 @@ describe('the settings of sources', () => {
 
 describe('tabbat simulate', () => {
   it('runs a simulated vendor that can be made to fail', async () => {
-    const child = spawn('bin/tabbat', ['simulate', 'dojah', '--port', '0'], {
+    const child = spawn(TABBAT.file, ['simulate', 'dojah', '--port', '0'], {
       env: { PATH: process.env.PATH ?? '' },
       stdio: ['ignore', 'pipe', 'inherit'],
     })

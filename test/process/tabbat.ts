@@ -18,12 +18,15 @@ const environment = (settings: Settings) => ({
   ...settings,
 })
 
-/** Runs a command from the checkout to its end. */
-export const tabbat = (settings: Settings, ...args: string[]): Promise<Finished> =>
-  runProgram({ file: 'bin/tabbat' }, settings, ...args)
-
 /** An installed program, and the folder in which it runs. */
 export type Program = { readonly file: string; readonly cwd?: string }
+
+/** The program of the checkout. In a run of the tests it is its bundle, which starts sooner (see test/program.ts). */
+export const TABBAT = { file: 'bin/tabbat' }
+
+/** Runs a command to its end. */
+export const tabbat = (settings: Settings, ...args: string[]): Promise<Finished> =>
+  runProgram(TABBAT, settings, ...args)
 
 export async function runProgram(
   { file, cwd }: Program,
@@ -50,7 +53,7 @@ export type RunningServer = {
 /** Starts a server on free ports and waits for its banner. */
 export async function startServer(
   settings: Settings = {},
-  { file, cwd }: Program = { file: 'bin/tabbat' },
+  { file, cwd }: Program = TABBAT,
 ): Promise<RunningServer> {
   const ports = { TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0', TABBAT_DATA_DIR: newDataDir() }
   const child = spawn(file, ['serve'], {

@@ -18,9 +18,9 @@ import { dirname, join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
 import { refuseUntrustedPath } from '../../src/crypto/trusted-path.ts'
-import { newDataDir, runProgram, type Settings, startServer, tabbat } from './tabbat.ts'
+import { newDataDir, runProgram, type Settings, startServer, TABBAT, tabbat } from './tabbat.ts'
 
-const TABBAT = resolve('bin/tabbat')
+const FILE = resolve(TABBAT.file)
 const [USER, OTHER] = [4712, 4711]
 const isRoot = process.getuid?.() === 0
 
@@ -56,7 +56,7 @@ describe.runIf(isRoot)('a .env that another user can change', () => {
     const { file, trace } = plantEnv(folder)
     chownSync(file, OTHER, OTHER)
     const runs = await Promise.all(
-      COMMANDS.map((args) => runProgram({ file: TABBAT, cwd: folder }, {}, ...args)),
+      COMMANDS.map((args) => runProgram({ file: FILE, cwd: folder }, {}, ...args)),
     )
     for (const { code, stdout, stderr } of runs) {
       expect(code).toBe(1)
@@ -76,7 +76,7 @@ describe.runIf(isRoot)('a .env that another user can change', () => {
     const typed: string[] = []
     for (;;) {
       const { code, stderr } = await runProgram(
-        { file: TABBAT, cwd: folder },
+        { file: FILE, cwd: folder },
         {},
         ...['keys', 'create', '--name', 'shop', '--mode', 'live'],
       )
@@ -101,7 +101,7 @@ describe.runIf(isRoot)('a named pipe of another user', () => {
 
   it('is not waited for as .env', async () => {
     const path = plantPipe('.env')
-    const { code, stderr } = await runProgram({ file: TABBAT, cwd: dirname(path) }, {}, 'keys', 'list')
+    const { code, stderr } = await runProgram({ file: FILE, cwd: dirname(path) }, {}, 'keys', 'list')
     expect([code, stderr]).toEqual([1, expect.stringContaining('belongs to another user')])
   })
 
@@ -227,7 +227,7 @@ describe.runIf(isRoot)('a server of another user than root', () => {
     const program = join(folder, 'tabbat')
     writeFileSync(
       program,
-      `#!/bin/sh\nexec setpriv --reuid ${USER} --regid ${USER} --clear-groups ${TABBAT} "$@"\n`,
+      `#!/bin/sh\nexec setpriv --reuid ${USER} --regid ${USER} --clear-groups ${FILE} "$@"\n`,
     )
     chmodSync(program, 0o755)
     const server = await startServer({ TABBAT_DATA_DIR: 'data' }, { file: program, cwd: folder })

@@ -11,7 +11,7 @@ import { dojah } from '../../src/simulator/dojah.ts'
 import { toNinPerson } from '../../src/simulator/people.ts'
 import { qoreid } from '../../src/simulator/qoreid.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
-import { newDataDir, tabbat } from './tabbat.ts'
+import { newDataDir, TABBAT, tabbat } from './tabbat.ts'
 
 const NUMBER = '12345678901'
 const PHONE = '08035678901'
@@ -27,7 +27,7 @@ afterAll(() => vendor.close())
 
 /** Runs the command with these lines on standard input. */
 function certify(own: Record<string, string>, lines: readonly string[], ...args: string[]) {
-  const child = spawn('bin/tabbat', ['vendors', 'certify', ...args], {
+  const child = spawn(TABBAT.file, ['vendors', 'certify', ...args], {
     env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...own },
     stdio: ['pipe', 'pipe', 'pipe'],
   })

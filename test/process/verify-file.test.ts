@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { toCells } from '../../src/registry/import/csv.ts'
 import { ENGINES, newSettings } from '../registry/sealed-registry.ts'
-import { newDataDir, type RunningServer, startServer, tabbat } from './tabbat.ts'
+import { newDataDir, type RunningServer, startServer, TABBAT, tabbat } from './tabbat.ts'
 
 const KEY = { TABBAT_API_KEY: SANDBOX_KEY }
 const PHONE = '08031234567'
@@ -39,7 +39,7 @@ function readCsv(file: string): Record<string, string>[] {
 
 function start(...args: string[]) {
   const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TABBAT_DATA_DIR: newDataDir(), ...KEY }
-  const child = spawn('bin/tabbat', ['verify-file', 'nin', input, '--out', out, ...args], {
+  const child = spawn(TABBAT.file, ['verify-file', 'nin', input, '--out', out, ...args], {
     env,
     stdio: 'pipe',
   })

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { hasPostgres } from '../postgres.ts'
-import { type Engine, newSettings, tabbat as tabbatWith } from '../registry/sealed-registry.ts'
-import { runProgram, type Settings, startServer } from './tabbat.ts'
+import { tabbat as tabbatWith } from '../registry/run.ts'
+import { type Engine, newSettings } from '../registry/sealed-registry.ts'
+import { runProgram, type Settings, startServer, TABBAT } from './tabbat.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'tabbat-where-')))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -18,7 +19,7 @@ function newFolder(name = ''): string {
 
 /** A port on which nothing answers. */
 const QUIET: Settings = { TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0', TABBAT_LOG_LEVEL: 'silent' }
-const BIN = join(process.cwd(), 'bin/tabbat')
+const BIN = TABBAT.file
 
 const runIn = (cwd: string, args: string[], settings: Settings = {}) =>
   runProgram({ file: BIN, cwd }, { ...QUIET, ...settings }, ...args)

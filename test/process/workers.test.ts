@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { createClient } from '../battery/client.ts'
 import { startOnEmptyFolder } from '../battery/start.ts'
-import { childrenOf, newDataDir, startServer, tabbat } from './tabbat.ts'
+import { childrenOf, newDataDir, startServer, TABBAT, tabbat } from './tabbat.ts'
 
 /** Two workers that have both started. */
 async function startWorkers(settings: Record<string, string> = {}) {
@@ -16,7 +16,7 @@ async function startWorkers(settings: Record<string, string> = {}) {
     TABBAT_WORKERS: '2',
     TABBAT_SHUTDOWN_DELAY: 'off',
   }
-  const child = spawn('bin/tabbat', ['serve'], {
+  const child = spawn(TABBAT.file, ['serve'], {
     env: { PATH: process.env.PATH ?? '', ...env, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

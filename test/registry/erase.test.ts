@@ -9,12 +9,12 @@ import { erasePerson } from '../../src/people/erase-person.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { createReuse } from '../../src/verification/reuse.ts'
 import { commitParts } from '../ledger/commit-parts.ts'
+import { tabbat } from './run.ts'
 import {
   countReadable,
   ENGINES,
   newSettings,
   subjectOf,
-  tabbat,
   toBatch,
   toConfig,
   toNumber,

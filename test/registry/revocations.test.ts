@@ -10,7 +10,8 @@ import type { SealedStore } from '../../src/context/sealed-store.ts'
 import type { Role } from '../../src/contract/role.ts'
 import { createKey, revokeKey, rollKey } from '../../src/keys/manage.ts'
 import type { Settings } from '../process/tabbat.ts'
-import { ENGINES, type Engine, keysOf, newSettings, tabbat, toConfig, withSealed } from './sealed-registry.ts'
+import { tabbat } from './run.ts'
+import { ENGINES, type Engine, keysOf, newSettings, toConfig, withSealed } from './sealed-registry.ts'
 
 const HOUR_MS = 3_600_000
 const ENDPOINT = 'whk_0123456789abcdef'

@@ -4,6 +4,7 @@ import { createRootKeyText, writeRootKeyFile } from '../../src/crypto/root-key.t
 import { seal, toAssociatedData } from '../../src/crypto/seal.ts'
 import { loadKeyring } from '../../src/database/load-keyring.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
+import { tabbat } from './run.ts'
 import {
   keyFileOf,
   keysOf,
@@ -11,7 +12,6 @@ import {
   rotate,
   save,
   subjectOf,
-  tabbat,
   toConfig,
   toNumber,
   withSealed,

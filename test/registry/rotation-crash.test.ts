@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { rotateRoot } from '../../src/registry/rotate.ts'
+import { run } from './run.ts'
 import {
   countReadable,
   ENGINES,
   newSettings,
-  run,
   toBatch,
   toConfig,
   toReader,

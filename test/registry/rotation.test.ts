@@ -7,6 +7,7 @@ import { toAssociatedData, unseal } from '../../src/crypto/seal.ts'
 import { loadKeyring } from '../../src/database/load-keyring.ts'
 import { ROTATION_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
 import { registryTable } from '../../src/registry/registry-table.ts'
+import { tabbat } from './run.ts'
 import {
   countReadable,
   ENGINES,
@@ -16,7 +17,6 @@ import {
   rotate,
   save,
   subjectOf,
-  tabbat,
   toBatch,
   toConfig,
   toNumber,

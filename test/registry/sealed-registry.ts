@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
 import { openSealedStore, type SealedStore } from '../../src/context/sealed-store.ts'
@@ -16,7 +13,7 @@ import { type RotationStep, rotateRoot } from '../../src/registry/rotate.ts'
 import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
 import { toErasureSubject } from '../people/erasure-subject.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import type { Finished, Settings } from '../process/tabbat.ts'
+import type { Settings } from '../process/tabbat.ts'
 
 export const ENGINES = hasPostgres() ? (['sqlite', 'postgres'] as const) : (['sqlite'] as const)
 export type Engine = (typeof ENGINES)[number]
@@ -124,25 +121,3 @@ export async function countReadable(
 
 export const subjectOf = ({ keyring }: SealedStore, index: number) =>
   toSubject(keyring, 'nin', toNumber(index))
-
-/** Runs a script of this folder, or the program itself, with this standard input. */
-export async function run(
-  settings: Settings,
-  command: readonly string[],
-  input = '',
-): Promise<Finished & { readonly signal: string | null }> {
-  const child = spawn(process.execPath, command, {
-    env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
-  child.stdin.on('error', () => {}).end(input)
-  const [stdout, stderr, [code, signal]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ])
-  return { code: code as number | null, signal: signal as string | null, stdout, stderr }
-}
-
-export const tabbat = (settings: Settings, args: readonly string[], input?: string) =>
-  run(settings, ['src/main.ts', ...args], input)

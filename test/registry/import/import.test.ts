@@ -2,13 +2,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../../src/context/config.ts'
 import { openSealedStore } from '../../../src/context/sealed-store.ts'
 import { createRegistry, type Registry } from '../../../src/registry/registry.ts'
 import { createTestDatabase, hasPostgres } from '../../postgres.ts'
+import { TABBAT } from '../../process/tabbat.ts'
 
 const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(40, 1)])
 const ENGINES = hasPostgres() ? (['sqlite', 'postgres'] as const) : (['sqlite'] as const)
@@ -23,7 +24,7 @@ beforeEach(() => {
 
 function start(args: readonly string[]) {
   const env = { PATH: process.env.PATH ?? '', ...settings }
-  return spawn(join(process.cwd(), 'bin/tabbat'), ['import', ...args], { env, cwd: folder })
+  return spawn(resolve(TABBAT.file), ['import', ...args], { env, cwd: folder })
 }
 
 async function run(args: readonly string[], input = '') {

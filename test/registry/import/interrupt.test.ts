@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { toCommandAuthor } from '../../../src/contract/free-text.ts'
-import { tabbat } from '../../process/tabbat.ts'
+import { TABBAT, tabbat } from '../../process/tabbat.ts'
 
 let folder: string
 beforeEach(() => {
@@ -26,7 +26,7 @@ const toRows = (count: number) =>
 
 function start(...args: string[]) {
   const env = { PATH: process.env.PATH ?? '', ...settings() }
-  const child = spawn('bin/tabbat', ['import', 'nin', ...args], { env, stdio: 'pipe' })
+  const child = spawn(TABBAT.file, ['import', 'nin', ...args], { env, stdio: 'pipe' })
   const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { child, ended: ended.then(([stdout, stderr, [code]]) => ({ stdout, stderr, code })) }
 }
