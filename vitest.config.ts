@@ -8,20 +8,29 @@ const OPENS =
   /openTestApp|openStore|openSqlite|openWriter|createContext|DatabaseSync|mkdtemp|child_process|worker_threads|node:(?:net|tls|http)'|listen\(/
 
 const tests = globSync('test/**/*.test.ts')
-const unit = tests.filter((file) => !opens(file))
+const unit = tests.filter((file) => !reaches(file, (_path, text) => OPENS.test(text)))
 
-function opens(file: string, seen = new Set<string>()): boolean {
+/** Tests of the program from outside: those that start it, and those of browsers, proxies, packages and examples. */
+const PROGRAM = 'test/process/tabbat.ts'
+const OUTSIDE = /^test\/(?:process|cluster|package|examples|console|deploy)\//
+const system = tests.filter(
+  (file) => !unit.includes(file) && (OUTSIDE.test(file) || reaches(file, (path) => path === PROGRAM)),
+)
+
+/** Whether this holds for a file, or for a file of test/ that it imports, types left out. */
+function reaches(
+  file: string,
+  holds: (path: string, text: string) => boolean,
+  seen = new Set<string>(),
+): boolean {
   if (seen.has(file)) return false
   seen.add(file)
   const text = readFileSync(file, 'utf8')
-  const imported = [...text.matchAll(/from '(\.[^']+\.ts)'/g)].map(([, path = '']) =>
+  const imported = [...text.matchAll(/^import (?!type )[^']*from '(\.[^']+\.ts)'/gm)].map(([, path = '']) =>
     join(dirname(file), path),
   )
-  return OPENS.test(text) || imported.some((path) => path.startsWith('test/') && opens(path, seen))
+  return holds(file, text) || imported.some((path) => path.startsWith('test/') && reaches(path, holds, seen))
 }
-
-/** Tests of the program from outside: processes, browsers, proxies, packages. */
-const SYSTEM = 'test/{process,cluster,package,examples,console,deploy}/**/*.test.ts'
 
 const shared = {
   // Many tests wait for disks, sockets and processes: three at once are done sooner, also on two cores.
@@ -50,8 +59,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'whole',
-          include: ['test/**/*.test.ts'],
-          exclude: [...unit, SYSTEM],
+          include: tests.filter((file) => !unit.includes(file) && !system.includes(file)),
           ...opening,
           sequence: { groupOrder: 1 },
         },
@@ -60,8 +68,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'system',
-          include: [SYSTEM],
-          exclude: unit,
+          include: system,
           ...opening,
           sequence: { groupOrder: 2 },
         },
