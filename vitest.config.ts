@@ -41,12 +41,13 @@ const shared = {
   hookTimeout: 60_000,
   // A second is too short for a password hash or a browser on a busy machine.
   expect: { poll: { timeout: 20_000 } },
+  setupFiles: ['test/run/watchdog.ts'],
 }
 
 /** For tests that open databases or start the program. */
 const opening = {
   globalSetup: ['test/postgres.ts', 'test/program.ts'],
-  setupFiles: ['test/bundled-program.ts'],
+  setupFiles: [...shared.setupFiles, 'test/bundled-program.ts'],
 }
 
 export default defineConfig({
