@@ -19,31 +19,40 @@ const PRICES: Prices = {
 
 /** A store that grants what it is told to grant, and notes what it is asked. */
 function openLeases(grants: readonly number[] = []) {
+  let held = Promise.resolve()
   const left = [...grants]
   const asked: LeaseRequest[] = []
   const givenBack: Pick<LeaseRequest, 'name' | 'day'>[] = []
   const refunds: LateRefund[] = []
   const store = { isUnavailable: false, isNewRefund: true, clock: 20 * DAY_MS }
-  const orFail = <R>(value: R): R => {
-    if (store.isUnavailable) throw new Error('store unavailable')
+  const answer = async <R>(value: R): Promise<R> => {
+    const { isUnavailable } = store
+    await held
+    if (isUnavailable) throw new Error('store unavailable')
     return value
   }
   const table = {
-    lease: async (request: LeaseRequest) => {
+    lease: (request: LeaseRequest) => {
       asked.push(request)
-      return orFail(left.shift() ?? 0)
+      return answer(store.isUnavailable ? 0 : (left.shift() ?? 0))
     },
     giveBack: async ({ name, day }: LeaseRequest) => {
-      orFail(givenBack.push({ name, day }))
+      await answer(givenBack.push({ name, day }))
     },
-    refund: async (refund: LateRefund) => {
+    refund: (refund: LateRefund) => {
       refunds.push(refund)
-      return orFail(store.isNewRefund)
+      return answer(store.isNewRefund)
     },
   }
   const leases = createSpendLeases(table as unknown as SpendTable, PRICES, 'here', () => store.clock)
   const take = async (name = 'dojah') => (await leases.take(name)) as Money
-  return { leases, take, store, asked, givenBack, refunds }
+  /** The store does not answer until the returned function is called. */
+  const hold = () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    held = promise
+    return resolve
+  }
+  return { leases, take, hold, store, asked, givenBack, refunds }
 }
 
 /** Lets what was started in the background end. */
@@ -99,6 +108,17 @@ describe('money below a cap', () => {
     expect(asked).toHaveLength(2)
   })
 
+  it('that is left is spent without waiting for more', async () => {
+    const { take, hold, asked } = openLeases([400, 400])
+    for (let call = 0; call < 2; call++) await take()
+    const answer = hold()
+    // The renewal that the next call starts is not answered.
+    await take()
+    await take()
+    expect(asked).toHaveLength(2)
+    answer()
+  })
+
   it('is asked for once by callers that come together, and serves them all', async () => {
     const { take, asked } = openLeases([1000])
     const taken = await Promise.all([take(), take(), take()])
@@ -134,13 +154,14 @@ describe('money below a cap', () => {
   })
 
   it('is read from the store again when it is not known what a commit did', async () => {
-    const { leases, take, asked, givenBack } = openLeases([1000, 1000])
+    const { leases, take, asked, givenBack } = openLeases([1000, 1000, 1000])
     const [money, other] = [await take(), await take()]
     leases.lose(money)
     leases.putBack(other)
-    await take()
+    for (let call = 0; call < 12; call++) await take()
+    await settle()
     expect(givenBack).toEqual([{ name: 'dojah', day: 20 }])
-    expect(asked).toHaveLength(2)
+    expect(asked.map(({ kobo }) => kobo)).toEqual([100, 100, 100])
   })
 
   it('is neither put back nor lost on another day', async () => {
@@ -163,6 +184,12 @@ describe('money below a cap', () => {
     expect(await leases.take('both', 'bvn')).toMatchObject({ kobo: 0, isCapped: true })
     await leases.take('both', 'bvn')
     expect(asked.map(({ kobo }) => kobo)).toEqual([0])
+    await leases.take('both', 'nin')
+    await settle()
+    const before = asked.length
+    await leases.take('both', 'bvn')
+    await settle()
+    expect(asked).toHaveLength(before)
   })
 
   it('is not leased for a vendor that costs nothing', async () => {
@@ -183,6 +210,24 @@ describe('a vendor without a cap', () => {
     expect(asked).toEqual([{ name: 'open', day: 20, node: 'here', kobo: 100, capKobo: null }])
   })
 
+  it('is called when its row has been made, and not before', async () => {
+    const { take, hold } = openLeases()
+    const answer = hold()
+    const done: string[] = []
+    const both = [take('open').then(() => done.push('one')), take('open').then(() => done.push('other'))]
+    await settle()
+    expect(done).toEqual([])
+    answer()
+    await Promise.all(both)
+    expect(done).toHaveLength(2)
+  })
+
+  it('that has no settings is called, and costs nothing', async () => {
+    const { take, asked } = openLeases()
+    expect(await take('own')).toEqual({ name: 'own', day: 20, node: 'here', kobo: 0, isCapped: false })
+    expect(asked).toEqual([{ name: 'own', day: 20, node: 'here', kobo: 0, capKobo: null }])
+  })
+
   it('is asked for its row again when that could not be made, or was lost', async () => {
     const { leases, take, store, asked } = openLeases()
     store.isUnavailable = true
@@ -191,7 +236,7 @@ describe('a vendor without a cap', () => {
     const money = await take('open')
     expect(asked).toHaveLength(2)
     leases.lose(money)
-    await take('open')
+    expect(await take('open')).toMatchObject({ kobo: 100, isCapped: false })
     expect(asked).toHaveLength(3)
   })
 })
@@ -287,7 +332,23 @@ describe('a late refund of money', () => {
     expect(refunds).toHaveLength(tries)
   })
 
-  it('is waited for at the end', async () => {
+  it('is waited for at the end, also when it is written for the second time', async () => {
+    const { leases, hold, store, refunds } = openLeases()
+    store.isUnavailable = true
+    await leases.refundLate(REFUND)
+    store.isUnavailable = false
+    const answer = hold()
+    let isClosed = false
+    const closing = leases.close().then(() => {
+      isClosed = true
+    })
+    await settle()
+    expect([refunds.length, isClosed]).toEqual([2, false])
+    answer()
+    await closing
+  })
+
+  it('under way at the end is tried once more when it fails', async () => {
     const { leases, store, refunds } = openLeases()
     store.isUnavailable = true
     const writing = leases.refundLate(REFUND)
