@@ -1,7 +1,8 @@
-import { expect, it } from 'vitest'
+import { createSecretKey } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
 import type { Caller } from '../../src/keys/caller.ts'
 import type { GuessTable } from '../../src/ledger/guess-table.ts'
-import { createGuessLimit } from '../../src/verification/guess-limit.ts'
+import { createGuessLimit, limitError, unlockNumber } from '../../src/verification/guess-limit.ts'
 
 const CALLER = { keyId: 'one', lineage: 'one', subjectsPerDay: 10 } as Caller
 
@@ -66,4 +67,154 @@ it('what cannot be written is written before the next guess is counted', async (
   await guessLimit.catchUp()
   expect(written).toEqual(['withdraw 1', 'withdraw 2'])
   expect(guessLimit.catchUp()).toBeUndefined()
+})
+
+it('a guess that was never reserved needs no withdrawal', async () => {
+  const { table, written } = createTable()
+  const guessLimit = createGuessLimit(table)
+  guessLimit.withdrawLater(guessLimit.open(CALLER, 'aa', '8031234567'))
+  expect(guessLimit.catchUp()).toBeUndefined()
+  expect(written).toEqual([])
+})
+
+it('a failed guess is kept, a right one is withdrawn, each under an id of its own', async () => {
+  const { table, written } = createTable()
+  const guessLimit = createGuessLimit(table)
+  for (const isFailed of [true, false]) {
+    const guess = guessLimit.open(CALLER, 'aa', `803123456${Number(isFailed)}`)
+    guessLimit.toReserved(CALLER, guess)
+    count(guess)
+    const settled = guessLimit.leave(guess, isFailed)
+    if (settled) await guessLimit.settle(settled)
+  }
+  expect(written).toEqual(['confirm 1', 'withdraw 2'])
+})
+
+it('what could not be written is tried once more at the end, and an error then is no failure', async () => {
+  const { table, written, state } = createTable()
+  const guessLimit = createGuessLimit(table)
+  const guess = guessLimit.open(CALLER, 'aa', '8031234567')
+  guessLimit.toReserved(CALLER, guess)
+  guessLimit.withdrawLater(guess)
+  state.isUnavailable = true
+  await guessLimit.finish()
+  state.isUnavailable = false
+  await guessLimit.finish()
+  expect(written).toEqual(['withdraw 1'])
+})
+
+it('a reservation names the key by its first id, the person and the limit of the key', () => {
+  const guessLimit = createGuessLimit(createTable().table, 'node-7')
+  const caller = { ...CALLER, keyId: 'rolled', lineage: 'first' } as Caller
+  const guess = guessLimit.open(caller, 'aa', '8031234567')
+  const reserved = guessLimit.toReserved(caller, guess)
+  expect(reserved).toMatchObject({
+    subject: 'aa',
+    keyId: 'first',
+    isWrong: true,
+    maxPeople: 10,
+    attempt: guess,
+  })
+  expect(reserved.id).toMatch(/^node-7\/.+\/1$/)
+})
+
+it('guesses that were under way when this node died are withdrawn, and no others', async () => {
+  const prefixes: string[] = []
+  const table = { withdrawAll: async (prefix: string) => void prefixes.push(prefix) } as never
+  await createGuessLimit(table, 'node-7').recover()
+  expect(prefixes).toEqual(['node-7/'])
+})
+
+describe('a refusal', () => {
+  const NOON = Date.UTC(2026, 10, 17, 12)
+  const openWith = (answer: string) => {
+    const asked: unknown[] = []
+    const table = {
+      check: async (guess: unknown) => {
+        asked.push(guess)
+        return answer
+      },
+      deleteExpired: async (...limits: number[]) => {
+        asked.push(limits)
+        return 3
+      },
+    } as never
+    return { asked, guessLimit: createGuessLimit(table, 'here', () => NOON) }
+  }
+
+  it('is asked of the store with the limits of this moment', async () => {
+    const { asked, guessLimit } = openWith('admitted')
+    await guessLimit.check(CALLER, 'ab01')
+    expect(asked).toEqual([
+      {
+        at: NOON,
+        since: NOON - 86_400_000,
+        day: Math.floor(NOON / 86_400_000),
+        maxByKey: 5,
+        maxByAll: 20,
+        subject: Buffer.from('ab01', 'hex'),
+        keyId: 'one',
+        maxPeople: 10,
+      },
+    ])
+  })
+
+  it('says that there were too many attempts, or when the quota of the day begins anew', async () => {
+    await expect(openWith('too_many_attempts').guessLimit.check(CALLER, 'ab')).rejects.toMatchObject({
+      code: 'too_many_attempts',
+    })
+    await expect(openWith('quota_exceeded').guessLimit.check(CALLER, 'ab')).rejects.toMatchObject({
+      code: 'quota_exceeded',
+      headers: { 'retry-after': String(11 * 3600) },
+    })
+    expect(limitError('too_many_attempts', NOON).headers ?? {}).not.toMatchObject({ 'retry-after': '39600' })
+  })
+
+  it('is forgotten with what is older than the limits look back', async () => {
+    const { asked, guessLimit } = openWith('admitted')
+    expect(await guessLimit.deleteExpired()).toBe(3)
+    expect(asked).toEqual([[NOON - 86_400_000, Math.floor(NOON / 86_400_000)]])
+  })
+})
+
+describe('unlocking a number', () => {
+  const open = (isAuditBroken: boolean) => {
+    const done: unknown[] = []
+    const deps = {
+      keyring: { subject: createSecretKey(Buffer.alloc(32, 1)) },
+      audit: {
+        record: async (entries: readonly unknown[]) => {
+          if (isAuditBroken) throw new Error('audit unavailable')
+          done.push(...entries)
+        },
+      },
+      store: {
+        guesses: {
+          unlock: async (subject: Uint8Array) => {
+            done.push(Buffer.from(subject).toString('hex'))
+            return 4
+          },
+        },
+      },
+    } as never
+    return {
+      done,
+      unlock: () => unlockNumber(deps, { kind: 'nin', number: '12345678901', reason: 'a call' }),
+    }
+  }
+
+  it('writes who asked for it first, without the number, and then forgets the failed matches', async () => {
+    const { done, unlock } = open(false)
+    expect(await unlock()).toBe(4)
+    expect(done).toEqual([
+      { phase: 'number_unlocked', subject: done[1], outcome: 'ok', detail: 'nin; reason: a call' },
+      expect.stringMatching(/^[0-9a-f]{64}$/),
+    ])
+  })
+
+  it('does nothing when it cannot be written down', async () => {
+    const { done, unlock } = open(true)
+    await expect(unlock()).rejects.toThrow('audit unavailable')
+    expect(done).toEqual([])
+  })
 })
