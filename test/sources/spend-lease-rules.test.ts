@@ -14,6 +14,7 @@ const PRICES: Prices = {
   open: { price: 100, dailyCap: undefined },
   both: { price: 0, prices: { nin: 30, bvn: 0 }, dailyCap: 10_000 },
   free: { price: 0, dailyCap: 10_000 },
+  dear: { price: 0, prices: { bvn: 70 }, dailyCap: 10_000 },
   two: { price: 100, prices: { nin: 30 }, dailyCap: 10_000 },
 }
 
@@ -109,12 +110,11 @@ describe('money below a cap', () => {
   })
 
   it('that is left is spent without waiting for more', async () => {
-    const { take, hold, asked } = openLeases([400, 400])
-    for (let call = 0; call < 2; call++) await take()
+    const { leases, hold, asked } = openLeases([400, 400])
+    for (let call = 0; call < 3; call++) await leases.take('two')
     const answer = hold()
-    // The renewal that the next call starts is not answered.
-    await take()
-    await take()
+    // The first of these starts a renewal, which is not answered.
+    for (let call = 0; call < 3; call++) expect(await leases.take('two', 'nin')).toMatchObject({ kobo: 30 })
     expect(asked).toHaveLength(2)
     answer()
   })
@@ -139,11 +139,14 @@ describe('money below a cap', () => {
   })
 
   it('that was put back while the store refused more is spent', async () => {
-    const { leases, take } = openLeases([100])
+    const { leases, take, hold } = openLeases([100])
     const money = await take()
     await settle()
+    const answer = hold()
     const asking = take()
+    await settle()
     leases.putBack(money)
+    answer()
     expect((await asking).kobo).toBe(100)
   })
 
@@ -190,6 +193,12 @@ describe('money below a cap', () => {
     await leases.take('both', 'bvn')
     await settle()
     expect(asked).toHaveLength(before)
+  })
+
+  it('is leased for a vendor of which one operation alone costs something', async () => {
+    const { leases } = openLeases([70])
+    expect(await leases.take('dear', 'bvn')).toMatchObject({ kobo: 70, isCapped: true })
+    expect(await leases.take('dear', 'bvn')).toBe('spend_cap')
   })
 
   it('is not leased for a vendor that costs nothing', async () => {
