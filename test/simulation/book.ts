@@ -16,6 +16,7 @@ export type Wish = {
 /** What a caller saw of one request. */
 export type Attempt = {
   readonly wish: Wish
+  readonly askedAt: number
   readonly at: number
   readonly status: number
   readonly code: string | undefined
@@ -45,9 +46,9 @@ export type Book = {
   /** Accepted pending questions, by reference. */
   readonly pending: Map<string, { readonly wish: Wish; state: 'open' | 'ended' | 'cancelled' | 'gone' }>
   readonly batches: BatchFacts[]
-  /** When a key was revoked, for every server. */
+  /** Keys that were revoked, and when it was confirmed; infinite while that is not known. */
   readonly revoked: Map<string, number>
-  /** Persons that were erased, and when it was confirmed. */
+  /** Numbers that were erased, and when it was confirmed; infinite while that is not known. */
   readonly erased: Map<string, number>
 }
 
@@ -62,10 +63,11 @@ export const createBook = (): Book => ({
 })
 
 export function toAttempt(wish: Wish, reply: Reply, isRead = false): Attempt {
-  const { status, body, headers, at } = reply
+  const { status, body, headers, at, askedAt = at } = reply
   const read = JSON.parse(body || '{}') as { code?: string; data?: { request_reference?: string } }
   return {
     wish,
+    askedAt,
     at,
     status,
     code: read.code,

@@ -1,6 +1,13 @@
 import { type BatchFacts, type Book, isAnswer, toAttempt, type Wish } from './book.ts'
 import { ask, type Cluster, type Reply, type Request } from './cluster.ts'
-import { otherPhoneOf, phoneOf, toKnownNumber, toUnknownNumber } from './people.ts'
+import {
+  otherPhoneOf,
+  phoneOf,
+  REGISTERED,
+  toKnownNumber,
+  toRegisteredNumber,
+  toUnknownNumber,
+} from './people.ts'
 import { world } from './world.ts'
 
 const VERIFY = '/api/v2/kyc/verify-nin'
@@ -20,8 +27,16 @@ export type Patience = {
   readonly untilMs: number
 }
 
+type CallersOptions = {
+  readonly cluster: Cluster
+  readonly book: Book
+  /** The secrets by the names of callers; a key that is rolled changes. */
+  readonly keys: ReadonlyMap<string, string>
+  readonly hasRegistry: boolean
+}
+
 /** Shops that use the API as its documentation says. */
-export function openCallers(cluster: Cluster, book: Book, keys: ReadonlyMap<string, string>): Callers {
+export function openCallers({ cluster, book, keys, hasRegistry }: CallersOptions): Callers {
   const { random } = world()
   const hot = Array.from({ length: 3 }, (_each, index) => toKnownNumber(900_000 + index))
 
@@ -56,9 +71,10 @@ export function openCallers(cluster: Cluster, book: Book, keys: ReadonlyMap<stri
       'content-type': 'application/json',
       ...request.headers,
     }
+    const askedAt = world().elapsedMs
     const reply = await ask(random.pick(servers), { ...request, headers })
     if (!reply) book.resets += 1
-    return reply
+    return reply && { ...reply, askedAt }
   }
 
   const verify = async (wish: Wish): Promise<Reply | undefined> => {
@@ -143,7 +159,7 @@ export function openCallers(cluster: Cluster, book: Book, keys: ReadonlyMap<stri
 
   /** With the same Idempotency-Key until there is an answer, as a client does. */
   const insist = async (wish: Wish, turns: number): Promise<void> => {
-    for (let turn = 0; turn < turns; turn++) {
+    for (let turn = 0; turn < turns && !book.erased.has(wish.number); turn++) {
       const reply = await verify(wish)
       if (
         reply &&
@@ -157,6 +173,11 @@ export function openCallers(cluster: Cluster, book: Book, keys: ReadonlyMap<stri
   }
   const act: Readonly<Record<string, (caller: string) => Promise<unknown>>> = {
     single: (caller) => verify(newWish(caller)),
+    // One of the operator's own records, which many ask about.
+    registered: (caller) => {
+      const number = toRegisteredNumber(random.below(REGISTERED))
+      return verify(newWish(caller, { number, phone: phoneOf(number) }))
+    },
     keyed: (caller) => insist(newKeyed(caller), 4),
     twice: (caller) => {
       const wish = newKeyed(caller)
@@ -171,7 +192,8 @@ export function openCallers(cluster: Cluster, book: Book, keys: ReadonlyMap<stri
       const known = book.attempts.filter(
         ({ wish }) => wish.caller === caller && wish.idempotencyKey !== undefined,
       )
-      if (known.length > 0) await verify(random.pick(known).wish)
+      const { wish } = known.length > 0 ? random.pick(known) : {}
+      if (wish && !book.erased.has(wish.number)) await verify(wish)
     },
     pending: (caller) => verify(newWish(caller, { isAsync: true })),
     pendingKeyed: (caller) => insist(newKeyed(caller, true), 3),
@@ -194,7 +216,7 @@ export function openCallers(cluster: Cluster, book: Book, keys: ReadonlyMap<stri
   }
   const newKeyed = (caller: string, isAsync = false) =>
     newWish(caller, { idempotencyKey: `order-${book.wishes.length + 1}`, isAsync })
-  const kinds = Object.keys(act)
+  const kinds = Object.keys(act).filter((kind) => hasRegistry || kind !== 'registered')
 
   return {
     play: async (caller, requests) => {
@@ -230,6 +252,7 @@ function listUnanswered(book: Book): Wish[] {
       wish.idempotencyKey !== undefined &&
       !wish.isAsync &&
       !answered.has(wish.idempotencyKey) &&
+      !book.erased.has(wish.number) &&
       isActive(book, wish),
   )
 }

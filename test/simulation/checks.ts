@@ -1,7 +1,8 @@
 import { findChainFaults } from '../battery/chain-check.ts'
 import { type Attempt, isAnswer, isRight, type Wish } from './book.ts'
+import type { Disturbance } from './disturbances.ts'
 import type { Facts, Row } from './facts.ts'
-import { isKnown, phoneOf, surnameOf } from './people.ts'
+import { isKnown, isRegistered, phoneOf, surnameOf } from './people.ts'
 import { PRICES, VENDORS } from './vendors.ts'
 
 /**
@@ -20,6 +21,8 @@ export const INVARIANTS = {
   'every webhook is delivered or waiting, in order': findWebhookFaults,
   'chains verify': ({ audit }) => findChainFaults(audit),
   'statistics equal the audit log': findCountFaults,
+  'an erased person is found nowhere': findUnerased,
+  'a revoked key is refused': findRevokedAnswers,
   'nothing personal is readable': findLeaks,
 } as const satisfies Record<string, (facts: Facts) => string[]>
 
@@ -71,7 +74,9 @@ function findInvented(facts: Facts): string[] {
   const told = new Set(facts.ledger.flatMap(({ number, says }) => (says === 'record' ? [number] : [])))
   const verified = listVerified(facts).flatMap((wish) => {
     if (!isRight(wish)) return [`${wish.id} is verified, and its phone is not on record`]
-    return told.has(wish.number) ? [] : [`${wish.id} is verified, and no vendor gave a record`]
+    return told.has(wish.number) || isRegistered(wish.number)
+      ? []
+      : [`${wish.id} is verified, and no vendor gave a record`]
   })
   const bodies = answersOf(facts).flatMap(({ wish, status, body }) =>
     status === 200 && !body.includes(surnameOf(wish.number))
@@ -87,7 +92,7 @@ function findFalseDenials(facts: Facts): string[] {
   )
   const single = answersOf(facts).filter(({ status }) => status === 422)
   return [...single.map(({ wish }) => wish), ...rows]
-    .filter(isRight)
+    .filter((wish) => isRight(wish) && !facts.book.erased.has(wish.number))
     .map(({ id }) => `${id} is right, and was answered with "not verified"`)
 }
 
@@ -162,16 +167,21 @@ function findSpendFaults(facts: Facts): string[] {
   })
 }
 
+const MOVES_TIME: ReadonlySet<Disturbance> = new Set(['clock', 'standstill'])
+
 function findSecondOutcomes(facts: Facts): string[] {
   const first = new Map<string, Attempt>()
   const differing = answersOf(facts).flatMap((attempt) => {
     const { idempotencyKey } = attempt.wish
-    if (idempotencyKey === undefined) return []
+    // What was erased may be asked for again.
+    if (idempotencyKey === undefined || facts.book.erased.has(attempt.wish.number)) return []
     const before = first.get(idempotencyKey)
     if (!before) first.set(idempotencyKey, attempt)
     if (!before || (before.body === attempt.body && before.status === attempt.status)) return []
     return [`${idempotencyKey} was answered twice, and differently`]
   })
+  // In SQLite a claim ends by the clock of the machine. What a process found after that is in the log, and is not answered.
+  if (facts.disturbances.some((each) => MOVES_TIME.has(each))) return differing
   const outcomes = countBy(
     facts.audit.filter(
       ({ phase, outcome }) => phase === 'outcome' && /^(not_)?verified$/.test(String(outcome)),
@@ -180,7 +190,7 @@ function findSecondOutcomes(facts: Facts): string[] {
   )
   const twice = facts.book.wishes.flatMap(({ idempotencyKey, number, isGuess }) => {
     const count = outcomes.get(facts.toSubject(number)) ?? 0
-    return idempotencyKey !== undefined && !isGuess && count > 1
+    return idempotencyKey !== undefined && !isGuess && !facts.book.erased.has(number) && count > 1
       ? [`${idempotencyKey} was executed ${count} times`]
       : []
   })
@@ -257,6 +267,47 @@ function findCountFaults({ audit, rows }: Facts): string[] {
   const days = rows('statistics').filter(({ span }) => span === 'day')
   const counted = days.reduce((sum, row) => sum + Number(row.count), 0)
   return counted === there ? [] : [`${counted} outcomes are counted, the log has ${there}`]
+}
+
+/** A request that was under way when the person was erased may still be answered. */
+function findUnerased({ book, rows, toSubject }: Facts): string[] {
+  const answered = book.attempts.flatMap(({ wish, status, askedAt, isRead, isReplay }) => {
+    const erasedAt = book.erased.get(wish.number) ?? Number.POSITIVE_INFINITY
+    const isKept = isRead || isReplay || isRegistered(wish.number)
+    return status === 200 && isKept && askedAt > erasedAt
+      ? [`${wish.id} was erased, and its record is still given`]
+      : []
+  })
+  const erased = new Map(
+    [...book.erased].flatMap(([number, at]) => (Number.isFinite(at) ? [[toSubject(number), number]] : [])),
+  )
+  const find = (table: string, columns: readonly string[]) =>
+    rows(table).flatMap((row) => {
+      const number = erased.get(toHex(row.subject))
+      return number !== undefined && columns.some((column) => row[column] !== null)
+        ? [`${number} was erased, and ${table} still has it`]
+        : []
+    })
+  return [
+    ...answered,
+    ...find('idempotency', ['sealed']),
+    ...find('queued_verifications', ['question', 'answer']),
+  ]
+}
+
+const toHex = (value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : '')
+
+/** As the documentation promises. */
+const REVOKED_WITHIN_MS = 1000
+
+function findRevokedAnswers({ book }: Facts): string[] {
+  return book.attempts.flatMap(({ wish, askedAt, status }) =>
+    status !== 401 &&
+    status < 500 &&
+    askedAt > (book.revoked.get(wish.caller) ?? Number.POSITIVE_INFINITY) + REVOKED_WITHIN_MS
+      ? [`${wish.caller} was revoked, and ${wish.id} got ${status}`]
+      : [],
+  )
 }
 
 function findLeaks({ readable, book }: Facts): string[] {

@@ -22,6 +22,7 @@ export type Reply = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** When the answer had arrived. */
   readonly at: number
+  readonly askedAt?: number
 }
 
 export type Request = {

@@ -1,9 +1,12 @@
 import { copyFileSync, existsSync, statSync, truncateSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { processOf, type SimulatedProcess, world } from './world.ts'
 
 /** The process died while it used the disk. Nothing of it may be seen by anyone. */
 export class ProcessDied extends Error {}
+
+/** Of the real SQLite: not a statement of the product. */
+const readPragma = DatabaseSync.prototype.prepare
 
 class DiskError extends Error {
   readonly code = 'ERR_SQLITE_ERROR'
@@ -83,7 +86,7 @@ class Disk {
   #note(database: DatabaseSync): void {
     const path = this.#connections.get(database)?.path
     if (path === undefined || !existsSync(`${path}-wal`)) return
-    const { synchronous } = database.prepare('PRAGMA synchronous').get() as { synchronous: number }
+    const { synchronous } = readPragma.call(database, 'PRAGMA synchronous').get() as { synchronous: number }
     if (synchronous >= 2) this.#synced.set(path, statSync(`${path}-wal`).size)
   }
 

@@ -1,5 +1,6 @@
 import type { Cluster } from './cluster.ts'
 import { disk } from './disk.ts'
+import { DEEDS, type Operators } from './operators.ts'
 import type { Random } from './random.ts'
 import type { Vendors } from './vendors.ts'
 import { world } from './world.ts'
@@ -15,26 +16,29 @@ export const DISTURBANCES = [
   'clock',
   'nodes_come_and_go',
   'power_cut',
+  'standstill',
+  ...DEEDS,
 ] as const
 export type Disturbance = (typeof DISTURBANCES)[number]
 
 export type Scene = {
   readonly cluster: Cluster
   readonly vendors: Vendors
+  readonly operators: Operators
   readonly places: readonly number[]
   /** Cuts the power: all processes are dead afterwards. */
   readonly cutPower: () => void
 }
 
 export const drawDisturbances = (random: Random): Disturbance[] =>
-  DISTURBANCES.filter((each) => random.chance(each === 'vendors' ? 0.8 : 0.3))
+  DISTURBANCES.filter((each) => random.chance(each === 'vendors' ? 0.8 : 0.25))
 
 /** Disturbs until `isOver`. */
 export async function disturb(kind: Disturbance, scene: Scene, isOver: () => boolean): Promise<void> {
   const { random } = world()
   while (!isOver()) {
     await world().pause(random.between(200, PAUSES[kind]))
-    if (!isOver()) await DEEDS[kind](scene)
+    if (!isOver()) await ACTIONS[kind](scene)
   }
 }
 
@@ -49,6 +53,12 @@ const PAUSES: Readonly<Record<Disturbance, number>> = {
   clock: 10_000,
   nodes_come_and_go: 8000,
   power_cut: 20_000,
+  standstill: 20_000,
+  revoke: 30_000,
+  roll: 10_000,
+  erase: 5000,
+  rotate: 20_000,
+  back_up: 15_000,
 }
 
 /** Either end of a statement, or of a commit, where the answer of the commit is lost. */
@@ -60,8 +70,10 @@ function killAt({ cluster, places }: Scene, only: RegExp, most: number): void {
 }
 
 const MAX_JUMP_MS = 600_000
+/** Longer than the hour after which expired rows are deleted. */
+const MAX_STANDSTILL_MS = 4_000_000
 
-const DEEDS: Readonly<Record<Disturbance, (scene: Scene) => void | Promise<void>>> = {
+const ACTIONS: Readonly<Record<Disturbance, (scene: Scene) => void | Promise<void>>> = {
   vendors: ({ vendors }) => vendors.change(),
   kill: ({ cluster, places }) => cluster.kill(world().random.pick(places)),
   kill_at_statement: (scene) => killAt(scene, /^/, 60),
@@ -81,6 +93,17 @@ const DEEDS: Readonly<Record<Disturbance, (scene: Scene) => void | Promise<void>
     await cluster.end(place)
   },
   power_cut: ({ cutPower }) => cutPower(),
+  standstill: () => {
+    const { random } = world()
+    const ms = random.chance(0.3) ? random.between(60_000, MAX_STANDSTILL_MS) : random.between(300, 20_000)
+    world().note(`all machines stand still for ${Math.round(ms)} ms`)
+    world().skip(ms)
+  },
+  revoke: ({ operators }) => operators.act('revoke'),
+  roll: ({ operators }) => operators.act('roll'),
+  erase: ({ operators }) => operators.act('erase'),
+  rotate: ({ operators }) => operators.act('rotate'),
+  back_up: ({ operators }) => operators.act('back_up'),
 }
 
 async function during(fault: 'full' | 'locked'): Promise<void> {

@@ -3,11 +3,18 @@
 /** A number with this first digit is known to the vendors. */
 const KNOWN = '4'
 const UNKNOWN = '9'
+/** In the operator's own records, and unknown to the vendors. */
+const OWN = '5'
+export const REGISTERED = 12
 
 export const toKnownNumber = (id: number) => `${KNOWN}${String(id).padStart(10, '0')}`
 export const toUnknownNumber = (id: number) => `${UNKNOWN}${String(id).padStart(10, '0')}`
 
-export const isKnown = (number: string) => number.startsWith(KNOWN)
+export const toRegisteredNumber = (id: number) => `${OWN}${String(id).padStart(10, '0')}`
+
+export const isRegistered = (number: string) => number.startsWith(OWN)
+export const isKnownToVendors = (number: string) => number.startsWith(KNOWN)
+export const isKnown = (number: string) => isKnownToVendors(number) || isRegistered(number)
 
 /** The phone on record. */
 export function phoneOf(number: string): string {

@@ -34,6 +34,11 @@ const load = async () => ({
   ...(await import('../../src/webhooks/manage.ts')),
   ...(await import('../../src/people/erase-person.ts')),
   ...(await import('../../src/contract/scope.ts')),
+  ...(await import('../../src/registry/rotate.ts')),
+  ...(await import('../../src/registry/sealed-entry.ts')),
+  ...(await import('../../src/sources/record.ts')),
+  ...(await import('../../src/backup/write-backup.ts')),
+  ...(await import('../../src/backup/restore-backup.ts')),
 })
 
 /** A process that ends itself dies alone. What it does not catch is a fault. */

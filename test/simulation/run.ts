@@ -8,6 +8,7 @@ import { disk } from './disk.ts'
 import { type Disturbance, disturb, drawDisturbances } from './disturbances.ts'
 import { readFacts } from './facts.ts'
 import { network } from './network.ts'
+import { openOperators } from './operators.ts'
 import { noteUncaught, uncaught } from './product.ts'
 import { openReceiver } from './receiver.ts'
 import { CALLERS, SETTINGS, type Template } from './template.ts'
@@ -44,8 +45,9 @@ export async function runSeed(seed: number, template: Template, root: string): P
   const [vendors, receiver, book] = [openVendors(), openReceiver(template.secret), createBook()]
   const cluster = openCluster(() => settings, join(root, 'log'))
   const keys = new Map([...template.keys].map(([name, { text }]) => [name, text]))
-  const callers = openCallers(cluster, book, keys)
-  const scene = { cluster, vendors, places, cutPower: () => cutPower(cluster, places, dataDir) }
+  const callers = openCallers({ cluster, book, keys, hasRegistry: settings.TABBAT_NOT_FOUND === 'next' })
+  const operators = openOperators({ cluster, book, template, keys, settings, backupDir: root })
+  const scene = { cluster, vendors, operators, places, cutPower: () => cutPower(cluster, places, dataDir) }
   let isOver = false
   let isEnding = false
   const faults: string[] = []
@@ -108,11 +110,18 @@ function settleClock(cluster: Cluster): void {
   for (const { process } of cluster.servers()) process.clockMs = world().clockMs
 }
 
+/** With own records, whoever is not among them is asked for at the vendors. */
+const OWN_RECORDS: Settings = {
+  TABBAT_NIN_SOURCES: 'registry,dojah,blusalt',
+  TABBAT_NOT_FOUND: 'next',
+  TABBAT_PAID_CALLS: '3',
+}
+
 function drawSettings({ random }: World): Settings {
   return {
     ...(random.chance(0.3) && { TABBAT_DOJAH_DAILY_CAP: String(50 * (2 + random.below(20))) }),
-    ...(random.chance(0.3) && { TABBAT_NOT_FOUND: 'next', TABBAT_PAID_CALLS: '3' }),
     ...(random.chance(0.2) && { TABBAT_PAID_CALLS: '4' }),
+    ...(random.chance(0.4) && OWN_RECORDS),
   }
 }
 

@@ -1,6 +1,8 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Context } from '../../src/context/context.ts'
+import { phoneOf, REGISTERED, surnameOf, toRegisteredNumber } from './people.ts'
 import { product } from './product.ts'
 import { RECEIVER } from './receiver.ts'
 import { VENDOR_SETTINGS } from './vendors.ts'
@@ -21,7 +23,6 @@ const MANY = 1_000_000
 
 export const SETTINGS: Readonly<Record<string, string>> = {
   ...VENDOR_SETTINGS,
-  TABBAT_ROOT_KEY: Buffer.alloc(32, 7).toString('base64'),
   TABBAT_NIN_SOURCES: 'dojah,blusalt',
   TABBAT_RATE_LIMIT: 'off',
   TABBAT_SCRUB: 'off',
@@ -63,6 +64,7 @@ export async function createTemplate(root: string): Promise<Template> {
         const { text, row } = await createKey(desk, options)
         keys.set(name, { id: row.id, text })
       }
+      await fillRegistry(context)
       const events = ['verification.completed', 'verification.expired', 'batch.completed']
       const request = { name: 'receiver', url: `${RECEIVER}/hooks`, events, keys: [] }
       const { secret } = await createEndpoint({ ...desk, allowPrivate: false }, request)
@@ -73,6 +75,17 @@ export async function createTemplate(root: string): Promise<Template> {
   )
   world.kill(process)
   return { folder, ...made, copy: (to) => cpSync(folder, to, { recursive: true }) }
+}
+
+async function fillRegistry({ store, keyring }: Context): Promise<void> {
+  const { sealEntry, completeNin } = product()
+  const records = Array.from({ length: REGISTERED }, (_each, index) => {
+    const number = toRegisteredNumber(index)
+    const info = { first_name: 'Amaka', last_name: surnameOf(number), phone_number: phoneOf(number) }
+    const record = completeNin({ nin_number: number, personal_info: info })
+    return sealEntry(keyring(), 'nin', number, { record, mediaId: null })
+  })
+  await store.registry.save({ at: Date.now(), media: [], records })
 }
 
 export const removeRoot = (root: string) => rmSync(root, { recursive: true, force: true })

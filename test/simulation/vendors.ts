@@ -1,5 +1,5 @@
 import { type NetworkReply, type NetworkRequest, network } from './network.ts'
-import { isKnown, phoneOf, surnameOf } from './people.ts'
+import { isKnownToVendors, phoneOf, surnameOf } from './people.ts'
 import { world } from './world.ts'
 
 export const VENDORS = ['dojah', 'blusalt'] as const
@@ -137,7 +137,8 @@ const toPerson = (number: string) => ({
 
 /** Dojah does not compare phones. */
 function toDojahAnswer(number: string): Answer {
-  if (!isKnown(number)) return { status: 400, body: { error: 'Wrong NIN Inputted' }, says: 'no such person' }
+  if (!isKnownToVendors(number))
+    return { status: 400, body: { error: 'Wrong NIN Inputted' }, says: 'no such person' }
   return { status: 200, body: { entity: { nin: number, ...toPerson(number) } }, says: 'record' }
 }
 
@@ -148,7 +149,7 @@ function toBlusaltAnswer(number: string, phone: string): Answer {
     body: { status_code: code, status: 'Error', message, results: null },
     says,
   })
-  if (!isKnown(number)) return error(404, 'Record not found', 'no such person')
+  if (!isKnownToVendors(number)) return error(404, 'Record not found', 'no such person')
   if (phone !== phoneOf(number)) return error(422, 'Phone number does not match', 'other phone')
   const results = { nin_number: number, verification_status: 'VERIFIED', personal_info: toPerson(number) }
   return {
