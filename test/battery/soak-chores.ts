@@ -90,9 +90,13 @@ export async function sendBatch(client: Client, url: string, key: string, index:
 export async function checkBatch(client: Client, url: string, key: string, id: string, told: Told) {
   const headers = { authorization: `Bearer ${key}` }
   const path = `${url}${BATCHES_URL}/${id}`
-  const { data } = JSON.parse((await client.get(path, headers)).body) as { data: { ended_at: string | null } }
-  if (data.ended_at === null) return false
-  const { body } = await client.get(`${path}/results`, headers)
+  const view = await client.get(path, headers)
+  countCode(told, `look at a batch: ${view.status}`)
+  const { data } = JSON.parse(view.body) as { data?: { ended_at: string | null } }
+  // Refused for the moment: it is asked again.
+  if (view.status !== 200 || !data || data.ended_at === null) return false
+  const { status, body } = await client.get(`${path}/results`, headers)
+  if (status !== 200) return false
   const lines = body.split('\n').filter((line) => line !== '')
   if (lines.length !== BATCH_ROWS) addFault(told, `batch ${id} has ${lines.length} results`)
   return true

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { blusalt } from '../../src/simulator/blusalt.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
@@ -13,7 +13,7 @@ import { checkEnd, type SoakEnd } from './soak-checks.ts'
 import { checkBatch, createChores, fillOldMonths, readSizes, type Sizes, sendBatch } from './soak-chores.ts'
 import { type Control, startControl } from './soak-control.ts'
 import { partOf } from './soak-judge.ts'
-import { addFault, createSoakLoad, type SoakLoad } from './soak-load.ts'
+import { addFault, countCode, createSoakLoad, type SoakLoad } from './soak-load.ts'
 
 /**
  * A process of a soak: one server on one database, with its vendors, its receiver of webhooks, its callers and its chores.
@@ -59,9 +59,11 @@ const SETTLE_MS = 120_000
 const CHORES = 12
 const BATCH_EVERY_MS = 60_000
 
-async function serve(engine: Engine, ms: number): Promise<void> {
+async function serve(engine: Engine, ms: number, folder: string): Promise<void> {
   const tell = (message: Message) => void process.send?.(message)
-  const lane = await openLane(engine, ms)
+  const file = join(folder, `soak-${engine}.ndjson`)
+  writeFileSync(file, '')
+  const lane = await openLane(engine, ms, file)
   process.on('message', async (order: Order) => {
     if (order.order === 'measure') return tell({ capacity: await measure(lane) })
     const report = await run(lane, order.rate, order.ms, (say) => tell({ say: `${engine}: ${say}` }))
@@ -78,10 +80,12 @@ type Lane = {
   readonly receiver: Receiver
   readonly load: SoakLoad
   readonly control: Control
+  /** The samples so far, one a line. */
+  readonly file: string
   readonly postgres: Postgres | undefined
 }
 
-async function openLane(engine: Engine, ms: number): Promise<Lane> {
+async function openLane(engine: Engine, ms: number, file: string): Promise<Lane> {
   const postgres = engine === 'postgres' ? await startOwnPostgres() : undefined
   // The log of PostgreSQL is recycled from this size on. By default it is a gigabyte, which two hours need not fill.
   if (postgres) {
@@ -105,7 +109,7 @@ async function openLane(engine: Engine, ms: number): Promise<Lane> {
   const server = await startServer({ ...place.settings, ...hour })
   const load = createSoakLoad(server.url, place.keys)
   const control = await startControl()
-  return { place, server, vendors: [first, second], receiver, load, control, postgres }
+  return { place, server, vendors: [first, second], receiver, load, control, file, postgres }
 }
 
 const HOUR = join(import.meta.dirname, 'soak-hour.ts')
@@ -144,16 +148,20 @@ async function run(lane: Lane, rate: number, ms: number, say: (line: string) => 
   const chores = createChores(place.settings, told)
   const samples: Sample[] = []
   const batches = createBatches(lane)
+  const startedAt = performance.now()
   const stop = [
-    flap(vendors),
-    failSometimes(receiver),
-    every(SAMPLE_MS, async () => void samples.push(await sample(lane, samples.length))),
-    every(ms / CHORES, async () => {
+    flap(vendors, told),
+    failSometimes(receiver, told),
+    every(SAMPLE_MS, told, async () => {
+      samples.push(await sample(lane, performance.now() - startedAt))
+      appendFileSync(lane.file, `${JSON.stringify(samples.at(-1))}\n`)
+    }),
+    every(ms / CHORES, told, async () => {
       await chores.turn()
       const last = told.faults.at(-1) ?? 'no faults'
       say(`${toMegabytes(samples.at(-1)?.rssBytes)} MB, ${told.sent} sent, ${last}`)
     }),
-    every(Math.min(BATCH_EVERY_MS, ms / 8), batches.send),
+    every(Math.min(BATCH_EVERY_MS, ms / 8), told, batches.send),
   ]
   await load.pace(rate, ms)
   for (const end of stop) await end()
@@ -196,13 +204,15 @@ async function closeLane({ place, load, control, receiver, vendors, postgres }: 
   else addFault(load.told, `the data folder is kept: ${folder}`)
 }
 
-/** Runs the work again and again, one at a time. The result ends it, and waits for what is under way. */
-function every(ms: number, work: () => Promise<void>): () => Promise<void> {
+/** Runs the work again and again, one at a time. A failure is counted. The result ends it, and waits for what is under way. */
+function every(ms: number, told: SoakLoad['told'], work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   const timer = setInterval(() => {
-    running ??= work().finally(() => {
-      running = undefined
-    })
+    running ??= work()
+      .catch((error: Error) => countCode(told, `not done: ${error.message}`))
+      .finally(() => {
+        running = undefined
+      })
   }, ms)
   return async () => {
     clearInterval(timer)
@@ -218,9 +228,9 @@ const FAULTS: readonly Fault[] = [
 const FLAP_MS = 10_000
 
 /** A fault of the first vendor, then twice as long none. In every eighth turn the second one fails with it. */
-function flap([first, second]: Lane['vendors']): () => Promise<void> {
+function flap([first, second]: Lane['vendors'], told: SoakLoad['told']): () => Promise<void> {
   let turn = 0
-  return every(FLAP_MS, async () => {
+  return every(FLAP_MS, told, async () => {
     const isFaulty = turn % 3 === 0
     first.fail(isFaulty ? FAULTS[(turn / 3) % FAULTS.length] : undefined)
     second.fail(turn % 24 === 0 ? 'failing' : undefined)
@@ -229,11 +239,11 @@ function flap([first, second]: Lane['vendors']): () => Promise<void> {
 }
 
 /** One request in ten fails, and all do for half a minute in three. */
-function failSometimes(receiver: Receiver): () => Promise<void> {
+function failSometimes(receiver: Receiver, told: SoakLoad['told']): () => Promise<void> {
   let [turn, count] = [0, 0]
   receiver.answer = (request, response) =>
     answerWith(turn % 6 === 1 || count++ % 10 === 0 ? 500 : 200)(request, response)
-  const stop = every(30_000, async () => {
+  const stop = every(30_000, told, async () => {
     turn += 1
   })
   return async () => {
@@ -262,7 +272,7 @@ function createBatches({ place, server, load }: Lane) {
     },
     settle: async () => {
       for (const until = performance.now() + SETTLE_MS; open.size > 0 && performance.now() < until; ) {
-        await look()
+        await look().catch(() => {})
         await new Promise((done) => setTimeout(done, 200))
       }
       for (const id of open) addFault(load.told, `batch ${id} never ended`)
@@ -285,13 +295,15 @@ async function waitForWebhooks({ received }: Receiver, wanted: number): Promise<
   return Math.max(0, wanted - count())
 }
 
-async function sample({ place, server, load, control }: Lane, index: number): Promise<Sample> {
+async function sample({ place, server, load, control }: Lane, atMs: number): Promise<Sample> {
   const url = /metrics +(\S+)/.exec(server.banner)?.[1] ?? ''
-  const text = await (await fetch(url)).text()
+  const reply = await fetch(url)
+  const text = await reply.text()
+  if (reply.status !== 200) throw new Error(`the metrics are answered by ${reply.status}`)
   const read = (name: string) => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1])
   const times = load.takeTimes()
   return {
-    atMs: (index + 1) * SAMPLE_MS,
+    atMs,
     rssBytes: read('process_resident_memory_bytes'),
     heapBytes: read('nodejs_heap_size_used_bytes') + read('nodejs_external_memory_bytes'),
     descriptors: read('process_open_fds'),
@@ -304,4 +316,4 @@ async function sample({ place, server, load, control }: Lane, index: number): Pr
   }
 }
 
-if (import.meta.main) await serve(process.argv[2] as Engine, Number(process.argv[3]))
+if (import.meta.main) await serve(process.argv[2] as Engine, Number(process.argv[3]), process.argv[4] ?? '.')

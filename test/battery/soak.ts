@@ -57,7 +57,7 @@ if (!isSound) process.exitCode = 1
 
 /** A process for each database. */
 async function openLane(engine: Engine) {
-  const child = fork(join(import.meta.dirname, 'soak-lane.ts'), [engine, String(ms)])
+  const child = fork(join(import.meta.dirname, 'soak-lane.ts'), [engine, String(ms), values.out])
   const [ready, capacity, report] = [
     Promise.withResolvers<void>(),
     Promise.withResolvers<number>(),
