@@ -1,6 +1,6 @@
 import type { Kind } from '../../crypto/mac.ts'
 import { UserError } from '../../errors.ts'
-import { BadRow, toFieldNames, toShownName } from './record-fields.ts'
+import { BadRow, isShownName, toFieldNames } from './record-fields.ts'
 
 export type Column = { readonly group: string | undefined; readonly field: string }
 
@@ -14,8 +14,12 @@ export function readHeader(kind: Kind, text: string, file: string): Column[] {
     throw new UserError(`The first line of ${file} must be a header with ${required.join(', ')} in it.`)
   const known = new Set(toFieldNames(kind))
   const unknown = names.filter((name) => !known.has(name))
-  if (unknown.length > 0)
-    throw new UserError(`${file} has unknown columns: ${unknown.map(toShownName).join(', ')}.`)
+  // A header whose line end is missing or is a lone carriage return continues with the first person.
+  if (!unknown.every(isShownName))
+    throw new UserError(
+      `The first line of ${file} has names that are not columns and may be values. Give the header a line of its own that ends with a line feed, with the columns of docs/import.md.`,
+    )
+  if (unknown.length > 0) throw new UserError(`${file} has unknown columns: ${unknown.join(', ')}.`)
   const twice = names.filter((name, index) => names.indexOf(name) !== index)
   if (twice.length > 0) throw new UserError(`${file} has columns twice: ${twice.join(', ')}.`)
   return names.map((name) => {

@@ -91,9 +91,12 @@ export class BadRow extends Error {
   }
 }
 
-/** The name of a field as the file spells it, or a placeholder where it may be a value in the wrong place. */
-export const toShownName = (name: string): string =>
-  /^[A-Za-z_][\w.]{0,79}$/.test(name) && !/\d{6}/.test(name) ? name : '[a name that is not shown]'
+/** Whether it looks like the name of a field. Another may be a value in the wrong place. */
+export const isShownName = (name: string): boolean =>
+  /^[A-Za-z_][\w.]{0,79}$/.test(name) && !/\d{6}/.test(name)
+
+/** The name of a field as the file spells it, or a placeholder. */
+const toShownName = (name: string): string => (isShownName(name) ? name : '[a name that is not shown]')
 
 export const MAX_TEXT_LENGTH = 500
 
