@@ -67,9 +67,10 @@ async function serve(engine: Engine, ms: number, folder: string): Promise<void> 
   process.on('message', async (order: Order) => {
     if (order.order === 'measure') return tell({ capacity: await measure(lane) })
     const report = await run(lane, order.rate, order.ms, (say) => tell({ say: `${engine}: ${say}` }))
-    tell({ report: { engine, ...report } })
-    process.disconnect()
+    process.send?.({ report: { engine, ...report } } satisfies Message, () => process.exit())
   })
+  // Nobody would read the report.
+  process.on('disconnect', () => process.exit(1))
   tell({ ready: true })
 }
 
