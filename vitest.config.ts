@@ -37,10 +37,10 @@ const shared = {
   maxWorkers: 3,
   // A worker runs many files, and loads the modules of the product once.
   isolate: false,
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
-  // A second is too short for a password hash or a browser on a busy machine.
-  expect: { poll: { timeout: 20_000 } },
+  // These end a test that hangs. Whatever waits waits for an event, which may take its time on a busy machine.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 60_000 } },
   setupFiles: ['test/run/watchdog.ts'],
 }
 

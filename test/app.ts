@@ -17,10 +17,13 @@ export type TestApp = {
   readonly close: () => Promise<void>
 }
 
+/** A database on a busy machine is slow, and not silent: a request waits for it. */
+const PATIENT = { TABBAT_LOG_LEVEL: 'silent', TABBAT_STORE_TIMEOUT: '60s' }
+
 /** The whole app on a database of its own. */
 export async function openTestApp(settings: Record<string, string> = {}): Promise<TestApp> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-test-'))
-  const config = loadConfig({ TABBAT_DATA_DIR: dataDir, TABBAT_LOG_LEVEL: 'silent', ...settings }, '')
+  const config = loadConfig({ TABBAT_DATA_DIR: dataDir, ...PATIENT, ...settings }, '')
   const context = await createContext(config)
   const app = createApiServer(context)
   return {

@@ -120,7 +120,7 @@ describe('event streams', () => {
     expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 429, 429])
     expect(await openOne(other)).toBe(200)
     opened[0]?.destroy()
-    await expect.poll(() => openOne(one), { timeout: 10_000 }).toBe(200)
+    await expect.poll(() => openOne(one)).toBe(200)
     for (const asked of opened) asked.destroy()
   })
 })

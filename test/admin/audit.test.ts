@@ -357,9 +357,7 @@ describe('the verification of the whole log', () => {
     const begun = await at.request('/admin/audit/check', { cookie: operator, body: {} })
     expect(begun.json()).toMatchObject({ state: 'running', started_by: 'operator' })
     await expect
-      .poll(async () => (await at.request('/admin/audit/check', { cookie: viewer })).json().state, {
-        timeout: 20_000,
-      })
+      .poll(async () => (await at.request('/admin/audit/check', { cookie: viewer })).json().state)
       .toBe('sound')
   })
 })

@@ -107,10 +107,10 @@ describe('the sources', () => {
     const chain = () => at.context.sources.live.nin.map(({ source }) => source.name)
     expect((await order({ kind: 'nin', names: ['dojah', 'registry'] })).json()).toEqual({ ok: true })
     expect(await list()).toMatchObject({ nin_order: ['dojah', 'registry'], changed_orders: ['nin'] })
-    await expect.poll(chain, { timeout: 5000 }).toEqual(['dojah', 'registry'])
+    await expect.poll(chain).toEqual(['dojah', 'registry'])
     expect((await order({ kind: 'nin' })).json()).toEqual({ ok: true })
     expect(await list()).toMatchObject({ nin_order: ['registry', 'dojah'], changed_orders: [] })
-    await expect.poll(chain, { timeout: 5000 }).toEqual(['registry', 'dojah'])
+    await expect.poll(chain).toEqual(['registry', 'dojah'])
     const rows = await readRows(at, 'source_order_changed')
     expect(rows.map(({ detail }) => detail)).toEqual([
       'nin: dojah, registry; before: registry, dojah; by bola',

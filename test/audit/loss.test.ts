@@ -94,10 +94,10 @@ it.skipIf(!hasPostgres()).for([[true], [false]] as const)(
     await failOver(url, 7)
     const openError = () => open().then(String, String)
     // The first attempts may meet connections that the failover has closed.
-    if (isRestarted) await expect.poll(openError, { timeout: 10_000 }).toContain('rows 8 to 10')
+    if (isRestarted) await expect.poll(openError).toContain('rows 8 to 10')
     else await expect(audit.record([toEntry(11)])).rejects.toThrow('audit log cannot be written')
     const lost = { kept: 7, acknowledged: 10, references: [8, 9, 10].map(toReference) }
-    await expect.poll(() => found, { timeout: 10_000 }).toMatchObject([lost])
+    await expect.poll(() => found).toMatchObject([lost])
     if (!isRestarted) expect(() => audit.requireHealthy()).toThrow('audit log cannot be written')
     expect(await store.losses.list('open')).toMatchObject([lost])
 
@@ -105,13 +105,11 @@ it.skipIf(!hasPostgres()).for([[true], [false]] as const)(
     if (isRestarted) audit = await open()
     else
       await expect
-        .poll(
-          () =>
-            audit.record([toEntry(12)]).then(
-              () => true,
-              () => false,
-            ),
-          { timeout: 10_000 },
+        .poll(() =>
+          audit.record([toEntry(12)]).then(
+            () => true,
+            () => false,
+          ),
         )
         .toBe(true)
     await audit.record([toEntry(13)])
@@ -132,13 +130,11 @@ it.skipIf(!hasPostgres())(
     await failOver(url, 3)
     await expect(audit.record([toEntry(6)])).rejects.toThrow('audit log cannot be written')
     await expect
-      .poll(
-        () =>
-          audit.record([toEntry(7)]).then(
-            () => true,
-            () => false,
-          ),
-        { timeout: 10_000 },
+      .poll(() =>
+        audit.record([toEntry(7)]).then(
+          () => true,
+          () => false,
+        ),
       )
       .toBe(true)
     expect(found).toHaveLength(1)
@@ -192,7 +188,7 @@ it.skipIf(!hasPostgres())(
     await expect(audit.record([toEntry(5)])).rejects.toThrow('audit log cannot be written')
     const listOpen = async () =>
       (await store.losses.list('open')).map(({ chain, references }) => [chain, references])
-    await expect.poll(listOpen, { timeout: 10_000 }).toEqual([
+    await expect.poll(listOpen).toEqual([
       [before, [1, 2, 3].map(toReference)],
       [after, [toReference(4)]],
     ])
@@ -202,7 +198,7 @@ it.skipIf(!hasPostgres())(
         () => true,
         () => false,
       )
-    await expect.poll(isRecorded, { timeout: 10_000 }).toBe(true)
+    await expect.poll(isRecorded).toBe(true)
     await audit.close()
   },
 )

@@ -45,10 +45,8 @@ describe('the schedule', () => {
   it('fetches the lists at the start when they are due, and records it in the audit log', async () => {
     vendorLists.files = raisePrices(vendorLists.files)
     const node = await openNode()
-    await expect.poll(() => outcomes(node), { timeout: 5000 }).toEqual(['changed'])
-    await expect
-      .poll(async () => (await lookUp(node)).json().data.data[0].price, { timeout: 5000 })
-      .toBe('495')
+    await expect.poll(() => outcomes(node)).toEqual(['changed'])
+    await expect.poll(async () => (await lookUp(node)).json().data.data[0].price).toBe('495')
     expect(await readAudit(node)).toEqual([expect.stringMatching(/^catalogue_changed ok vtpass, after/)])
     expect((await node.context.store.catalogue.list()).at(-1)?.author).toBe('schedule')
   })
@@ -58,22 +56,22 @@ describe('the schedule', () => {
     const settings = { TABBAT_DATABASE_URL: await createTestDatabase(), TABBAT_ROOT_KEY: rootKey }
     const [one] = await Promise.all([openNode(settings), openNode(settings)])
     await openNode(settings)
-    await expect.poll(() => outcomes(one), { timeout: 5000 }).toEqual(['unchanged'])
+    await expect.poll(() => outcomes(one)).toEqual(['unchanged'])
     expect(vendor.count()).toBe(REQUESTS_PER_RUN)
   })
 
   it('delays neither look-ups nor shutdown while the vendor hangs', async () => {
     vendor.fail('slow_headers')
     const node = await openNode()
-    await expect.poll(() => vendor.count(), { timeout: 5000 }).toBe(1)
+    await expect.poll(() => vendor.count()).toBe(1)
     expect(await outcomes(node)).toEqual([undefined])
-    const startedAt = performance.now()
     for (let index = 0; index < 50; index++) expect((await lookUp(node)).statusCode).toBe(200)
-    expect(performance.now() - startedAt).toBeLessThan(2000)
+    // The vendor has not answered meanwhile.
+    expect(await outcomes(node)).toEqual([undefined])
     nodes = []
-    const closingAt = performance.now()
-    await node.close()
-    expect(performance.now() - closingAt).toBeLessThan(3000)
+    // A call to this vendor may take eight seconds.
+    const late = new Promise<string>((resolve) => setTimeout(resolve, 6000, 'late').unref())
+    expect(await Promise.race([node.close(), late])).toBeUndefined()
   })
 
   it('does not call a disabled vendor, and records it', async () => {
@@ -81,7 +79,7 @@ describe('the schedule', () => {
     const before = await openNode({ TABBAT_DATA_DIR: dataDir, TABBAT_CATALOGUE_SYNC: 'off' })
     await before.context.store.sources.disable('vtpass', Date.now())
     const node = await openNode({ TABBAT_DATA_DIR: dataDir })
-    await expect.poll(() => outcomes(node), { timeout: 5000 }).toEqual(['disabled'])
+    await expect.poll(() => outcomes(node)).toEqual(['disabled'])
     expect(await readAudit(node)).toEqual(['catalogue_sync disabled vtpass'])
     expect(vendor.count()).toBe(0)
   })
@@ -89,7 +87,7 @@ describe('the schedule', () => {
   it('keeps the old lists when the vendor fails, and records it', async () => {
     vendor.fail('html_with_200')
     const node = await openNode()
-    await expect.poll(() => outcomes(node), { timeout: 5000 }).toEqual(['bad_response'])
+    await expect.poll(() => outcomes(node)).toEqual(['bad_response'])
     expect(await readAudit(node)).toEqual(['catalogue_sync bad_response vtpass'])
     expect((await lookUp(node)).statusCode).toBe(200)
   })

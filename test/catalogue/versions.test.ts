@@ -117,6 +117,6 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
     expect((await lookUp(other)).price).toBe('450')
     await raise(one)
     for (const node of [one, other])
-      await expect.poll(() => lookUp(node).then(({ price }) => price), { timeout: 5000 }).toBe('495')
+      await expect.poll(() => lookUp(node).then(({ price }) => price)).toBe('495')
   })
 })

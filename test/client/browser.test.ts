@@ -24,7 +24,7 @@ describe.skipIf(!CHROMIUM)('in Chromium, the client', () => {
         : route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>test</title>' }),
     )
     await page.goto(`${server.url}/test/page`)
-  }, 120_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await server?.close()

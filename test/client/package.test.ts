@@ -37,7 +37,7 @@ beforeAll(async () => {
       writeFileSync(join(folder, kind, `example-${index}.${kind}`), code)
     }
   server = await openClientServer()
-}, 120_000)
+})
 afterAll(async () => {
   await server.close()
   rmSync(folder, { recursive: true, force: true })

@@ -46,7 +46,7 @@ it.skipIf(!hasPostgres()).each([
           body: JSON.stringify({ nin: NIN, phone: `0${toPhoneCoreOf(NIN)}` }),
         })
       const lost = verify(dying.url).catch(() => 'lost')
-      await expect.poll(vendor.count, { timeout: 10_000 }).toBe(1)
+      await expect.poll(vendor.count).toBe(1)
       expect((await verify(other.url)).status).toBe(409)
       await dying.kill()
       expect(await lost).toBe('lost')

@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgres())('what is changed at one of two nodes holds at bo
       const nin = reports.filter(({ operation }) => operation === 'verify_nin')
       return nin.map(({ figures }) => figures?.state === 'closed').toSorted()
     }
-    await expect.poll(states, { timeout: 20_000 }).toEqual([false, true])
+    await expect.poll(states).toEqual([false, true])
     const before = vendor.count()
     expect([await verify(1, String(FIRST_NIN)), vendor.count() - before]).toEqual([200, 1])
   })

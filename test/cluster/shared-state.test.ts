@@ -17,8 +17,6 @@ import { bearer, PHONE } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { tabbat } from '../process/tabbat.ts'
 
-/** What is changed at one node holds at the others within this time. */
-const SOON = { timeout: 5000 }
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
 const KNOWN = '63000000001'
 const CALLS = 6
@@ -119,7 +117,7 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
       code: 0,
       stderr: expect.stringMatching(/^Database: /),
     })
-    await expect.poll(readPrices, SOON).toEqual([after, after])
+    await expect.poll(readPrices).toEqual([after, after])
   })
 
   it('the order of the sources is changed at both, and put back', async () => {
@@ -128,12 +126,12 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
       changeOrder({ table: store.sourceOrders, audit }, 'nin', ['registry', 'dojah'], names)
     const chains = () => nodes.map(({ context }) => context.sources.live.nin.map(({ source }) => source.name))
     await change(['dojah', 'registry'])
-    await expect.poll(chains, SOON).toEqual([
+    await expect.poll(chains).toEqual([
       ['dojah', 'registry'],
       ['dojah', 'registry'],
     ])
     await change()
-    await expect.poll(chains, SOON).toEqual([
+    await expect.poll(chains).toEqual([
       ['registry', 'dojah'],
       ['registry', 'dojah'],
     ])
@@ -172,7 +170,7 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
       await verify(0, key, nin, `0${toPhoneCoreOf(nin)}`)
       return vendor.count()
     }
-    await expect.poll(spendMore, { timeout: 30_000, interval: 200 }).toBe(CALLS)
+    await expect.poll(spendMore, { interval: 200 }).toBe(CALLS)
     expect([await spendMore(), await spendMore()]).toEqual([CALLS, CALLS])
   })
 
@@ -202,7 +200,7 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
         const [one = [], other = []] = await read()
         const isEqual = JSON.stringify(one) === JSON.stringify(other)
         return [isEqual, one.length, one.some(([, calls]) => Number(calls) > 0)]
-      }, SOON)
+      })
       .toEqual([true, 2, true])
   })
 })

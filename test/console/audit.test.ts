@@ -50,7 +50,7 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
 
   const listed = () => visitor.page.getByRole('table').first().getByRole('row')
   /** Without the row of titles. */
-  const countListed = () => expect.poll(async () => (await listed().count()) - 1, { timeout: 10_000 })
+  const countListed = () => expect.poll(async () => (await listed().count()) - 1)
 
   it('has one line for each verification, with the name of its key and its sources', async () => {
     const { page } = visitor

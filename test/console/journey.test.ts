@@ -98,7 +98,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     await go(page, 'Audit')
     await page.getByRole('button', { name: /verify/i }).click()
     await expect
-      .poll(() => page.textContent('main'), { timeout: 20_000 })
+      .poll(() => page.textContent('main'))
       .toMatch(/No difference was found.* cut at the end .* cannot be seen .*Compared: .*Not compared: /s)
     expect(await page.textContent('main')).not.toMatch(/whole|nothing was/i)
     visitor.expectClean()
@@ -233,7 +233,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
       await verifyNin(server.api, created.key, String(60_000_000_000 + calls++))
       return problem.count()
     }
-    await expect.poll(verifyOnce, { timeout: 30_000 }).toBe(1)
+    await expect.poll(verifyOnce).toBe(1)
     vendor.fail(undefined)
     visitor.expectClean()
   })

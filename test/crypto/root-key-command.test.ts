@@ -66,7 +66,7 @@ describe('a command that prints no key', () => {
     const message = await messageOf(load(runs(`console.log('${KEY}'); setInterval(() => {}, 1000)`)))
     expect(message).toContain('did not finish within 10 seconds')
     expect(message).not.toContain(KEY.slice(0, 16))
-  }, 30_000)
+  })
 })
 
 it('a root.key beside the data is refused: it is not clear which key is meant', async () => {

@@ -90,7 +90,7 @@ describe.skipIf(!hasOwnPostgres())(`PostgreSQL with a limit of ${LIMIT} connecti
     await foreign.allOpen
     const held = holdTogether(database, LIMIT / 2)
     // One has the only connection that is left. The others are refused one, and wait.
-    await expect.poll(() => held.count(), { timeout: 7000 }).toBe(1)
+    await expect.poll(() => held.count()).toBe(1)
     resolve()
     await foreign.end
     await others.close()

@@ -6,7 +6,7 @@ import { startTcpProxy, type TcpProxy } from '../cluster/tcp-proxy.ts'
 import { newFolder } from '../engines.ts'
 import { execute, hasOwnPostgres, type Postgres, type Standby, startOwnPostgres } from '../postgres.ts'
 
-const RECOVERY = { timeout: 20_000, interval: 20 }
+const RECOVERY = { interval: 20 }
 
 /**
  * A primary that does not know that its standby was promoted: its Patroni hangs, or it is cut off from etcd. It accepts

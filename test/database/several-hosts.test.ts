@@ -3,7 +3,7 @@ import { openStore, type Store } from '../../src/context/store.ts'
 import { newFolder } from '../engines.ts'
 import { execute, hasOwnPostgres, type Postgres, startOwnPostgres } from '../postgres.ts'
 
-const RECOVERY = { timeout: 10_000, interval: 20 }
+const RECOVERY = { interval: 20 }
 
 /** Two servers of their own stand for a primary and a standby: their roles are exchanged by a setting. */
 describe.skipIf(!hasOwnPostgres())('several hosts of PostgreSQL', () => {

@@ -67,7 +67,6 @@ function toSeries(scrapes: readonly string[]) {
 
 it.skipIf(missing !== undefined)(
   'a dead vendor raises the alerts for as long as callers are refused, and none before and after',
-  { timeout: 60_000 },
   async () => {
     const { scrapes, refused } = await recordScrapes()
     expect(refused).toBeGreaterThan(40)

@@ -9,7 +9,6 @@ describe.concurrent('a server whose disk fails, because', () => {
   for (const { name, missing, prepare } of DISK_FAILURES)
     it.skipIf(missing)(
       `${name}${missing ? ` (skipped: ${missing})` : ''}, refuses requests, exits with 1, and does not recover by itself`,
-      { timeout: 60_000 },
       async () => {
         const { settings, begin, cleanUp } = await prepare()
         const place = await createPlace({ ...settings, TABBAT_LOG_LEVEL: 'info' })

@@ -31,36 +31,32 @@ const LOSSES: readonly (readonly [string, (folder: string) => void])[] = [
   ['its write-ahead log is emptied', (folder) => truncateSync(join(folder, 'tabbat.db-wal'), 0)],
 ]
 
-describe.concurrent('the database of a running server:', () => {
-  it.each(LOSSES)(
-    'when %s, no request is acknowledged and the server exits',
-    { timeout: 30_000 },
-    async (name, lose) => {
-      const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
-      const folder = place.settings.TABBAT_DATA_DIR ?? ''
-      const server = await startSpawned(place)
-      try {
-        expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
-        lose(folder)
-        for (let index = 0; index < MAX_REQUESTS && server.child.exitCode === null; index++) {
-          const reply = await server.verifyNin(toNin(1))
-          expect([503, undefined]).toContain(reply?.status)
-          if (!reply) break
-        }
-        expect(await server.ended).toBe(1)
-        const { events } = await server.log()
-        // SQLite may detect the damage before the files are checked.
-        const fatal = events.filter((event) => /^database_(lost|damaged)$/.test(event))
-        expect(fatal).toHaveLength(1)
-        if (!name.includes('short')) expect(fatal).toEqual(['database_lost'])
-      } finally {
-        server.stop()
-        rmSync(folder, { recursive: true, force: true })
+describe('the database of a running server:', () => {
+  it.each(LOSSES)('when %s, no request is acknowledged and the server exits', async (name, lose) => {
+    const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
+    const folder = place.settings.TABBAT_DATA_DIR ?? ''
+    const server = await startSpawned(place)
+    try {
+      expect((await server.verifyNin(toNin(0)))?.status).toBe(200)
+      lose(folder)
+      for (let index = 0; index < MAX_REQUESTS && server.child.exitCode === null; index++) {
+        const reply = await server.verifyNin(toNin(1))
+        expect([503, undefined]).toContain(reply?.status)
+        if (!reply) break
       }
-    },
-  )
+      expect(await server.ended).toBe(1)
+      const { events } = await server.log()
+      // SQLite may detect the damage before the files are checked.
+      const fatal = events.filter((event) => /^database_(lost|damaged)$/.test(event))
+      expect(fatal).toHaveLength(1)
+      if (!name.includes('short')) expect(fatal).toEqual(['database_lost'])
+    } finally {
+      server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
 
-  it('a server with two workers exits, and creates no new database', { timeout: 30_000 }, async () => {
+  it('a server with two workers exits, and creates no new database', async () => {
     const place = await createPlace({ TABBAT_WORKERS: '2' })
     const folder = place.settings.TABBAT_DATA_DIR ?? ''
     const server = await startSpawned(place)
@@ -75,7 +71,7 @@ describe.concurrent('the database of a running server:', () => {
     }
   })
 
-  it('an idle server detects it too', { timeout: 30_000 }, async () => {
+  it('an idle server detects it too', async () => {
     const place = await createPlace({ TABBAT_LOG_LEVEL: 'info' })
     const folder = place.settings.TABBAT_DATA_DIR ?? ''
     const server = await startSpawned(place)
@@ -91,7 +87,6 @@ describe.concurrent('the database of a running server:', () => {
 
   it.skipIf(!has('sqlite3'))(
     'another program that opens and closes it leaves the write-ahead log in place (skipped without sqlite3)',
-    { timeout: 30_000 },
     async () => {
       const place = await createPlace()
       const folder = place.settings.TABBAT_DATA_DIR ?? ''

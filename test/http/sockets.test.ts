@@ -163,7 +163,7 @@ it('an authenticated connection stays open when its address has too many unauthe
     socket.destroy()
     return isClosed
   }
-  await expect.poll(openOneMore, { timeout: 20_000 }).toBe(true)
+  await expect.poll(openOneMore).toBe(true)
   known.write(toHead('GET /api/v2/sme-data/list'))
   expect(statusesIn(await readAnswers(known, 1))).toEqual([200])
   for (const socket of [...silent, known]) socket.destroy()

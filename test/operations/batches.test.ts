@@ -49,9 +49,7 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
   const get = (id: string, headers = bearer()) =>
     server.app.inject({ method: 'GET', url: `${URL_OF_BATCHES}/${id}`, headers })
   const waitForEnd = async (id: string, headers = bearer()) => {
-    await expect
-      .poll(async () => (await get(id, headers)).json().data.ended_at, { timeout: 20_000 })
-      .not.toBeNull()
+    await expect.poll(async () => (await get(id, headers)).json().data.ended_at).not.toBeNull()
     return (await get(id, headers)).json().data
   }
   const readResults = async (id: string, headers: Record<string, string> = bearer()) => {

@@ -155,7 +155,7 @@ describe.each(engines)('answers on %s', (engine) => {
     const type = { 'content-type': 'application/x-ndjson' }
     const { id } = JSON.parse((await call('batches', key, rows.join('\n'), type)).text).data
     const readEnd = async () => JSON.parse((await call(`batches/${id}`, key)).text).data.ended_at
-    await expect.poll(readEnd, { timeout: 20_000 }).not.toBeNull()
+    await expect.poll(readEnd).not.toBeNull()
     const { text } = await call(`batches/${id}/results`, key)
     expect(text.match(/VERIFIED/g)).toHaveLength(2)
     for (const path of ['personal_info.first_name', 'personal_info.date_of_birth'])
@@ -175,7 +175,7 @@ describe.each(engines)('answers on %s', (engine) => {
     const type = { 'content-type': 'application/x-ndjson' }
     const { id } = JSON.parse((await call('batches', key, row, type)).text).data
     const readEnd = async () => JSON.parse((await call(`batches/${id}`, key)).text).data.ended_at
-    await expect.poll(readEnd, { timeout: 20_000 }).not.toBeNull()
+    await expect.poll(readEnd).not.toBeNull()
     expect((await ask({ 'idempotency-key': 'before' })).text).toBe(first.text)
 
     const paths = ['personal_info.first_name', 'personal_info.date_of_birth']

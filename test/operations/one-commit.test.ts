@@ -209,7 +209,7 @@ describe.each(engines)('a verification by a source inside the process, on %s', (
       expect(answer.body).not.toContain(toNinRecord(nin, PHONE.slice(1)).personal_info.last_name)
     }
     expect(await countAll(nin)).toEqual(NOTHING)
-    await expect.poll(() => first().audit.check(), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => first().audit.check()).toBe(true)
     expect(codeOf(await verify(nin, PHONE, { header: 'no' }))).toBe('verified')
   })
 

@@ -153,7 +153,7 @@ describe.each(engines)('the paid calls of an Idempotency-Key on %s', (engine) =>
     const records = [sealEntry(keyring(), 'nin', NIN, entry)]
     await store.registry.save({ records, media: [], at: Date.now() })
     // For one second, an empty registry is remembered as empty.
-    await expect.poll(async () => (await node.ask(node.key, 'order-1')).status, { timeout: 5000 }).toBe(200)
+    await expect.poll(async () => (await node.ask(node.key, 'order-1')).status).toBe(200)
     expect(vendor.count()).toBe(2)
   })
 

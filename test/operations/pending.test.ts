@@ -63,7 +63,7 @@ async function openServer(engine: string, settings: Record<string, string> = {})
         await queue.signals.waitForEnd(reference, 200)
         return true
       }
-      await expect.poll(isPending, { interval: 0, timeout: 45_000 }).toBe(false)
+      await expect.poll(isPending, { interval: 0 }).toBe(false)
     },
     timeline: async (reference: string) =>
       (await store.audit.byReference(reference)).map(({ phase, outcome }) => `${phase} ${outcome}`),

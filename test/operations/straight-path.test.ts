@@ -49,7 +49,11 @@ describe('a verification by a source inside the process', () => {
     url = await test.app.listen({ host: '127.0.0.1', port: 0 })
   })
   afterAll(() => test.close())
-  afterEach(() => void counter.disable())
+  const readTime = performance.now
+  afterEach(() => {
+    counter.disable()
+    performance.now = readTime
+  })
 
   const verify = async (key: string | undefined, headers: Record<string, string> = {}) => {
     const response = await fetch(`${url}/api/v2/kyc/verify-nin`, {
@@ -61,14 +65,16 @@ describe('a verification by a source inside the process', () => {
     await response.arrayBuffer()
   }
 
-  // Once a second the row of a key is read again, and that request waits for it.
-  it.each(['test', 'live', 'live, Idempotency-Key'])('%s', { retry: 3 }, async (mode) => {
+  it.each(['test', 'live', 'live, Idempotency-Key'])('%s', async (mode) => {
     const key = mode === 'test' ? undefined : liveKey
     const headers = (): Record<string, string> =>
       mode.endsWith('-Key') ? { 'idempotency-key': `order-${made}` } : {}
     // The first request finds empty caches.
     await verify(key, headers())
     handovers = []
+    // Once a second the row of a key is read again, and that request waits for it.
+    const now = performance.now()
+    performance.now = () => now
     counter.enable()
     for (let count = 0; count < 3; count++) await verify(key, headers())
     await Promise.all(Array.from({ length: 9 }, () => verify(key, headers())))

@@ -210,7 +210,7 @@ describe.each(engines)('with vendors, on %s', (engine) => {
     const pending = await node.verify(node.key, VNIN, PHONE, undefined, { prefer: 'respond-async' })
     expect(pending.status).toBe(202)
     const place = pending.headers.get('location') ?? ''
-    await expect.poll(() => node.read(place), { timeout: 10_000 }).toBe(200)
+    await expect.poll(() => node.read(place)).toBe(200)
     const { context } = node
     const deps = { ...context, keyring: context.keyring() }
     expect((await erasePerson(deps, 'nin', toNinBehind(VNIN))).queued).toBe(1)
@@ -247,7 +247,7 @@ describe.each(engines)('with vendors, on %s', (engine) => {
     await second.arrived
     await erasePerson(deps, 'nin', toNinBehind(VNIN))
     second.letGo()
-    await expect.poll(() => node.read(pending.headers.get('location') ?? ''), { timeout: 10_000 }).toBe(410)
+    await expect.poll(() => node.read(pending.headers.get('location') ?? '')).toBe(410)
     expect(await countAnswers()).toBe(0)
   })
 

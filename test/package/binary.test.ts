@@ -12,7 +12,7 @@ const toFile = () => join(folder, 'bin', `tabbat-${process.platform}-${process.a
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'tabbat-binary-'))
   execFileSync(process.execPath, ['build/binary.ts', '--out', join(folder, 'bin')], { stdio: 'ignore' })
-}, 120_000)
+})
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -29,7 +29,7 @@ beforeAll(() => {
     ...['install', '--global', '--prefix', join(folder, 'prefix'), ...production],
     join(folder, tarball),
   )
-}, 120_000)
+})
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

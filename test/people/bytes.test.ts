@@ -62,7 +62,7 @@ describe.each(engines)('after an erasure on %s', (engine) => {
     expect((await send('verify-nin', { 'idempotency-key': 'one' }, person)).status).toBe(200)
     const pending = await send('verify-nin', { prefer: 'respond-async', 'cache-control': 'no-cache' }, person)
     const place = pending.headers.get('location') ?? ''
-    await expect.poll(async () => (await read(place)).status, { timeout: 10_000 }).toBe(200)
+    await expect.poll(async () => (await read(place)).status).toBe(200)
     const batch = await send(
       'batches',
       {},
@@ -71,9 +71,7 @@ describe.each(engines)('after an erasure on %s', (engine) => {
     )
     const batchPlace = batch.headers.get('location') ?? ''
     await expect
-      .poll(async () => ((await (await read(batchPlace)).json()) as { data: { state: string } }).data.state, {
-        timeout: 10_000,
-      })
+      .poll(async () => ((await (await read(batchPlace)).json()) as { data: { state: string } }).data.state)
       .toBe('completed')
     // One that waits for a vendor that is down.
     vendor.fail('failing')

@@ -69,9 +69,7 @@ describe.each(engines)('a report about a person on %s', (engine) => {
     expect((await verify({ 'idempotency-key': 'one', ...consent })).statusCode).toBe(200)
     expect((await verify({ prefer: 'respond-async', 'cache-control': 'no-cache' })).statusCode).toBe(202)
     await expect
-      .poll(async () => (await context.store.people.listQueued(subjectOf())).map(({ state }) => state), {
-        timeout: 10_000,
-      })
+      .poll(async () => (await context.store.people.listQueued(subjectOf())).map(({ state }) => state))
       .toEqual(['answered'])
     function subjectOf() {
       return Buffer.from(context.toSubjectHash('nin', NIN), 'hex')

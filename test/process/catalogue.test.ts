@@ -40,7 +40,7 @@ describe('tabbat catalogue', () => {
     expect(look.stdout).toContain('Nothing was changed (--dry-run). Version 1 stays active.')
     const { code, stdout } = await catalogue('sync', 'vtpass')
     expect([code, stdout]).toEqual([0, expect.stringContaining('Version 2 is active')])
-    await expect.poll(readPrice, { timeout: 5000 }).toBe('495')
+    await expect.poll(readPrice).toBe('495')
   })
 
   it('exports a file that can be edited and imported, as a whole and as one list', async () => {
@@ -74,7 +74,7 @@ describe('tabbat catalogue', () => {
       'rollback of 1',
     ])
     expect(syncs).toMatchObject([{ source: 'vtpass', outcome: 'changed' }])
-    await expect.poll(readPrice, { timeout: 5000 }).toBe('450')
+    await expect.poll(readPrice).toBe('450')
     const { stdout } = await tabbat(settings, 'audit', 'export')
     expect(stdout.match(/"phase":"catalogue_changed"/g)).toHaveLength(3)
   })
@@ -99,7 +99,7 @@ describe('tabbat catalogue', () => {
     await catalogue('sync', 'vtpass')
     const accepted = await catalogue('review', '--accept', '2', '--yes', '--json')
     expect(JSON.parse(accepted.stdout)).toMatchObject({ outcome: 'changed', version: 5 })
-    await expect.poll(readPrice, { timeout: 5000 }).toBe('1800')
+    await expect.poll(readPrice).toBe('1800')
     expect((await catalogue('rollback', '4')).code).toBe(0)
   })
 

@@ -47,7 +47,7 @@ it('has blocks for live requests that work when pasted one after the other', asy
   // The second one is not among the imported records: only the vendor has it.
   expect(verified.map(([, nin]) => nin)).toEqual(['70000000001', '12345678901'])
   expect(stdout).toContain('2 calls, ₦100.00')
-}, 60_000)
+})
 
 async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')

@@ -52,12 +52,11 @@ describe('TABBAT_SHUTDOWN_DELAY', () => {
     const server = await start({ TABBAT_WORKERS: '2', TABBAT_ADMIN_PORT: '0' })
     const { child, banner } = server
     const readMetrics = async () => (await fetch(/metrics +(\S+)/.exec(banner)?.[1] ?? '')).text()
-    await expect.poll(readMetrics, { timeout: 20_000 }).toContain('worker="2"')
+    await expect.poll(readMetrics).toContain('worker="2"')
     for (const worker of await childrenOf(child.pid)) process.kill(worker, 'SIGTERM')
     const ended = server.stop()
     // Connections are distributed in turn.
-    for (let each = 0; each < 4; each++)
-      await expect.poll(() => readReady(server), { timeout: 10_000 }).toEqual([503, 'stopping'])
+    for (let each = 0; each < 4; each++) await expect.poll(() => readReady(server)).toEqual([503, 'stopping'])
     for (let each = 0; each < 4; each++) expect(await verify(server)).toEqual([200, 'close'])
     child.kill('SIGTERM')
     expect(await ended).toBe(0)

@@ -33,7 +33,7 @@ describe('tabbat sources', () => {
         const answer = await fetch(`${server.url}/health/ready`)
         return ((await answer.json()) as { sources: unknown }).sources
       }
-      await expect.poll(ready, { timeout: 5000 }).toEqual({ dojah: 'disabled' })
+      await expect.poll(ready).toEqual({ dojah: 'disabled' })
       const [status] = JSON.parse((await tabbat(settings, 'sources', 'status', '--json')).stdout)
       expect(status).toMatchObject({ source: 'dojah', disabled: true, capKobo: 100_000 })
       expect((await tabbat(settings, 'sources', 'enable', 'dojah')).stdout).toContain('is enabled')

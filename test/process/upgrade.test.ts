@@ -50,9 +50,9 @@ describe.each(CASES)('a database of $release on $engine', ({ release, engine }) 
       )
       // By the age of the database, the vendor is asked or the question has expired.
       const pending = async () => (await ask(made.live, `verifications/${made.pending}`)).status
-      await expect.poll(pending, { timeout: 60_000 }).toBeOneOf([200, 504])
+      await expect.poll(pending).toBeOneOf([200, 504])
       const batch = async () => JSON.parse((await ask(made.live, `batches/${made.batch}`)).text)
-      await expect.poll(batch, { timeout: 60_000 }).toMatchObject({ data: { state: 'completed' } })
+      await expect.poll(batch).toMatchObject({ data: { state: 'completed' } })
     } finally {
       expect(await server.stop()).toBe(0)
     }

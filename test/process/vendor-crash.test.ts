@@ -7,7 +7,7 @@ import type { VendorReport } from '../battery/vendor-run.ts'
 let report: VendorReport
 beforeAll(async () => {
   report = await crashVendorSqlite({ rounds: 2, calm: 30, say: () => {} })
-}, 120_000)
+})
 
 it('two kill -9 of a server that calls vendors agree with the ledger of the vendors', () => {
   const { faults, figures, facts } = report

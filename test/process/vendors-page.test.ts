@@ -66,7 +66,7 @@ it('has blocks that work when pasted one after the other', async () => {
     '2 calls, ₦100.00',
   ])
     expect(stdout).toContain(text)
-}, 90_000)
+})
 
 const withoutRemarks = (file: unknown) =>
   JSON.parse(JSON.stringify(file, (name, value) => (name === '$comment' ? undefined : value)))

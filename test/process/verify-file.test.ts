@@ -106,7 +106,7 @@ describe('tabbat verify-file', () => {
     writeFileSync(input, toCsv(30))
     const first = start('--url', server.url)
     await expect
-      .poll(() => existsSync(`${out}.state`) && readFileSync(`${out}.state`, 'utf8'), { timeout: 20_000 })
+      .poll(() => existsSync(`${out}.state`) && readFileSync(`${out}.state`, 'utf8'))
       .toContain('"batch":"bat_')
     first.child.kill('SIGINT')
     const interrupted = await first.ended
@@ -127,7 +127,7 @@ describe('tabbat verify-file', () => {
   it('refuses to continue with another file', async () => {
     writeFileSync(input, toCsv(30))
     const first = start('--url', server.url)
-    await expect.poll(() => existsSync(`${out}.state`), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => existsSync(`${out}.state`)).toBe(true)
     first.child.kill('SIGTERM')
     expect((await first.ended).code).toBe(143)
     writeFileSync(input, toCsv(2))

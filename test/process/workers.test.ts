@@ -28,8 +28,8 @@ async function startWorkers(settings: Record<string, string> = {}) {
   child.stderr.on('data', (piece: Buffer) => {
     errors += piece.toString()
   })
-  await expect.poll(() => errors.split('"event":"started"').length, { timeout: 30_000 }).toBe(3)
-  await expect.poll(() => banner, { timeout: 10_000 }).toMatch(/listening on +\S+\s/)
+  await expect.poll(() => errors.split('"event":"started"').length).toBe(3)
+  await expect.poll(() => banner).toMatch(/listening on +\S+\s/)
   return { child, url: /listening on +(\S+)/.exec(banner)?.[1] ?? '', readErrors: () => errors }
 }
 
@@ -51,7 +51,7 @@ describe('TABBAT_WORKERS=2', () => {
     const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_WORKERS: '2', TABBAT_LOG_LEVEL: 'silent' }
     const server = await startServer(settings)
     const workers = () => childrenOf(server.child.pid)
-    await expect.poll(async () => (await workers()).length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(async () => (await workers()).length).toBe(2)
     const client = createClient(16)
     const sendRequest = (index: number) =>
       client.post(
@@ -63,7 +63,7 @@ describe('TABBAT_WORKERS=2', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     const readMetrics = async () => (await client.get(/metrics +(\S+)/.exec(server.banner)?.[1] ?? '')).body
     // The second worker may still be starting.
-    await expect.poll(readMetrics, { timeout: 20_000 }).toContain('worker="2"')
+    await expect.poll(readMetrics).toContain('worker="2"')
     const metrics = await readMetrics()
     expect(metrics).toContain(
       'tabbat_requests_total{operation="verify_nin",mode="test",outcome="verified"} 64',
@@ -95,18 +95,18 @@ describe('TABBAT_WORKERS=2', () => {
       if (workers.length === 2) process.kill(Math.max(...workers), 'SIGKILL')
       return readErrors().split('"event":"worker_died"').length - 1
     }
-    await expect.poll(killSecond, { timeout: 20_000 }).toBe(1)
-    await expect.poll(async () => (await childrenOf(child.pid)).length, { timeout: 20_000 }).toBe(2)
+    await expect.poll(killSecond).toBe(1)
+    await expect.poll(async () => (await childrenOf(child.pid)).length).toBe(2)
     expect((await fetch(`${url}/health/live`)).status).toBe(200)
-    await expect.poll(killSecond, { timeout: 40_000, interval: 100 }).toBe(3)
-    await expect.poll(() => child.exitCode, { timeout: 30_000 }).toBe(1)
+    await expect.poll(killSecond, { interval: 100 }).toBe(3)
+    await expect.poll(() => child.exitCode).toBe(1)
     expect(readErrors()).toContain('"event":"workers_keep_dying"')
   })
 
   it('keeps the request counts of a worker that died', async () => {
     const { child, url, banner } = await startServer({ TABBAT_WORKERS: '2', TABBAT_LOG_LEVEL: 'silent' })
     const readMetrics = async () => (await fetch(/metrics +(\S+)/.exec(banner)?.[1] ?? '')).text()
-    await expect.poll(readMetrics, { timeout: 20_000 }).toContain('worker="2"')
+    await expect.poll(readMetrics).toContain('worker="2"')
     // Connections are distributed in turn, so each worker gets some of these.
     for (let each = 0; each < 8; each++)
       await fetch(`${url}/health/live`, { headers: { connection: 'close' } })
@@ -114,9 +114,9 @@ describe('TABBAT_WORKERS=2', () => {
       Number(/operation="health",.*,outcome="ok"} (\d+)/.exec(await readMetrics())?.[1])
     expect(await count()).toBe(8)
     process.kill(Math.max(...(await childrenOf(child.pid))), 'SIGKILL')
-    await expect.poll(readMetrics, { timeout: 20_000, interval: 20 }).not.toContain('worker="2"')
+    await expect.poll(readMetrics, { interval: 20 }).not.toContain('worker="2"')
     expect(await count()).toBe(8)
-    await expect.poll(readMetrics, { timeout: 20_000 }).toContain('worker="2"')
+    await expect.poll(readMetrics).toContain('worker="2"')
     expect(await count()).toBe(8)
     child.kill('SIGTERM')
     expect((await once(child, 'close'))[0]).toBe(0)
@@ -133,7 +133,7 @@ describe('TABBAT_WORKERS=2', () => {
     await Promise.all(sockets.slice(4).map(requestLive))
     process.kill(Math.max(...(await childrenOf(child.pid))), 'SIGKILL')
     child.kill('SIGCONT')
-    await expect.poll(() => readErrors().split('"event":"started"').length, { timeout: 20_000 }).toBe(4)
+    await expect.poll(() => readErrors().split('"event":"started"').length).toBe(4)
     expect(child.exitCode).toBe(null)
     expect((await fetch(`${url}/health/live`)).status).toBe(200)
     child.kill('SIGTERM')
@@ -158,7 +158,7 @@ describe('TABBAT_WORKERS=2', () => {
         ({ ok }) => ok,
         () => false,
       )
-    await expect.poll(isReady, { timeout: 10_000 }).toBe(false)
+    await expect.poll(isReady).toBe(false)
     child.kill(signal)
     socket.write(body.slice(1))
     expect(String((await once(socket, 'data'))[0])).toContain('200 OK')

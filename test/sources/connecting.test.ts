@@ -102,7 +102,8 @@ async function openFullPort(): Promise<number> {
     open.push({ close: () => socket.destroy() })
     const isFull = await Promise.race([
       once(socket, 'connect').then(() => false),
-      new Promise<boolean>((resolve) => setTimeout(resolve, 300, true)),
+      // A turn later: a process that stood still handles its timers before its sockets.
+      new Promise<boolean>((resolve) => setTimeout(() => setImmediate(resolve, true), 300)),
     ])
     if (isFull) return port
   }

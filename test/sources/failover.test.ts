@@ -159,12 +159,12 @@ describe('the kill switch', () => {
     await disableSource(deps, 'dojah')
     const states = async () =>
       (await server.app.inject({ method: 'GET', url: '/health/ready' })).json().sources.dojah
-    await expect.poll(states, { timeout: 5000 }).toBe('disabled')
+    await expect.poll(states).toBe('disabled')
     const answer = await verify(server)
     expect(listAttempts(await readTimeline(server, answer))).toEqual(['dojah disabled', 'blusalt found'])
     expect(server.first.count()).toBe(0)
     await enableSource(deps, 'dojah')
-    await expect.poll(states, { timeout: 5000 }).toBe('ok')
+    await expect.poll(states).toBe('ok')
   })
 })
 
@@ -265,7 +265,7 @@ describe('TABBAT_REUSE', () => {
           await verify(server)
           return server.first.count()
         },
-        { timeout: 5000, interval: 200 },
+        { interval: 200 },
       )
       .toBeGreaterThan(1)
   })

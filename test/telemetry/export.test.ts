@@ -177,7 +177,7 @@ describe('a real server', () => {
     }
     const metricsUrl = /metrics +(\S+)/.exec(server.banner)?.[1] ?? ''
     const readMetrics = async () => (await fetch(metricsUrl)).text()
-    await expect.poll(readMetrics, { timeout: 20_000 }).toContain('worker="2"')
+    await expect.poll(readMetrics).toContain('worker="2"')
     for (let count = 0; count < 8; count++) expect(await send()).toBe(200)
     expect(await server.stop()).toBe(0)
     const requests = collector.spans().filter(({ kind }) => kind === 2)

@@ -244,12 +244,12 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
       expect(receiver.received.length).toBeGreaterThan(2)
     })
 
-    it('that hangs does not delay another, nor do ten thousand events of one', async () => {
+    it('that hangs does not delay another, nor do a thousand events of one', async () => {
       const slow = await startReceiver()
       closers.push(slow.close)
       slow.answer = () => {}
       await addEndpoint(store, slow.url)
-      for (let each = 0; each < 100; each++)
+      for (let each = 0; each < 10; each++)
         await store.events.append(Array.from({ length: 100 }, () => toBulk()))
       await addEndpoint(store, receiver.url)
       const event = await append(store)

@@ -85,7 +85,7 @@ describe.each(ENGINES)('webhooks on %s', (engine, toSettings) => {
       expect(types.toSorted()).toEqual(['batch.completed', 'verification.completed'])
       const readLog = () => readFileSync(logFile, 'utf8')
       const countLogged = (event: string) => readLog().split(`"event":"${event}"`).length - 1
-      await expect.poll(() => countLogged('batch.completed'), { timeout: 10_000 }).toBe(1)
+      await expect.poll(() => countLogged('batch.completed')).toBe(1)
       expect(countLogged('verification.completed')).toBe(1)
 
       const answer = await inject(app, { url: String(single.headers.location), headers: bearer() })

@@ -62,7 +62,7 @@ describe('an import that gets a signal', () => {
       child.stdin.on('error', () => {})
       // More than the read buffer and one batch. The pipe stays open, so the import cannot finish.
       child.stdin.write(`${toRows(200_000)}\n`)
-      await expect.poll(countRecords, { timeout: 20_000 }).toBeGreaterThan(0)
+      await expect.poll(countRecords).toBeGreaterThan(0)
       child.kill(signal)
       const { stdout, stderr, code: exitCode } = await ended
       expect(exitCode).toBe(code)
@@ -82,7 +82,7 @@ describe('an import that gets a signal', () => {
     const file = join(folder, 'people.ndjson')
     writeFileSync(file, toRows(total))
     const { child, ended } = start(file)
-    await expect.poll(countRecords, { timeout: 20_000, interval: 20 }).toBeGreaterThan(0)
+    await expect.poll(countRecords, { interval: 20 }).toBeGreaterThan(0)
     child.kill('SIGINT')
     const { stdout, code } = await ended
     expect(code).toBe(130)

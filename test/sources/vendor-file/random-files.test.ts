@@ -138,7 +138,7 @@ it('10 000 random files and answers end as an answer or a failure, and no failur
     { numRuns: RUNS },
   )
   expect(valid).toBeGreaterThan(RUNS / 10)
-}, 120_000)
+}, 300_000)
 
 it('an error page never means "not verified", whatever valid file reads it', async () => {
   await fc.assert(
@@ -157,7 +157,7 @@ it('an error page never means "not verified", whatever valid file reads it', asy
     }),
     { numRuns: RUNS },
   )
-}, 120_000)
+}, 300_000)
 
 it('an answer about the person is never "not verified", however it is damaged', async () => {
   const scripts = IDENTITY_VENDORS.filter(({ name }) => SHIPPED_VENDORS.get(name)?.loaded)
@@ -178,4 +178,4 @@ it('an answer about the person is never "not verified", however it is damaged', 
     }),
     { numRuns: 2000 },
   )
-}, 120_000)
+}, 300_000)
