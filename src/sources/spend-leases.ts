@@ -67,7 +67,7 @@ type Lease = {
   isUnsure: boolean
   /** Since leases were last given back. */
   usedKobo: number
-  asking: Promise<void> | undefined
+  asking: Promise<number> | undefined
 }
 
 /** A lease of which less than this is left is renewed while calls go on. */
@@ -102,9 +102,10 @@ export function createSpendLeases(
       if (kobo === 0 && (!lease.hasRow || lease.isUnsure)) await ask(lease, 0)
       // Another caller may have taken what was granted: as long as something is granted, it is worth asking again.
       while (lease.leftKobo < kobo) {
+        const asked = await ask(lease, kobo - lease.leftKobo)
         const missing = kobo - lease.leftKobo
-        const isOwn = await ask(lease, missing)
-        if (isOwn && lease.leftKobo < kobo && lease.portionKobo === 0) return 'spend_cap'
+        // What was refused to a caller who asked for no more is refused to this one: else each of them would ask in turn.
+        if (missing > 0 && lease.portionKobo === 0 && asked > 0 && asked <= missing) return 'spend_cap'
       }
       lease.leftKobo -= kobo
       lease.usedKobo += kobo
@@ -162,14 +163,14 @@ function createLeases(table: SpendTable, prices: Prices, node: string, now: () =
     lease.hasRow = true
     if (lease.leftKobo !== undefined) lease.leftKobo += granted
   }
-  /** `kobo`: what is missing, or the price of a call. False if another caller had asked, whose price may be another one. */
-  const ask = async (lease: Lease, kobo: number): Promise<boolean> => {
-    const isOwn = lease.asking === undefined
-    lease.asking ??= askOnce(lease, kobo).finally(() => {
-      lease.asking = undefined
-    })
-    await lease.asking
-    return isOwn
+  /** `kobo`: what is missing, or the price of a call. Resolves to what was asked for: another caller, whose price may be another one, may have asked. */
+  const ask = (lease: Lease, kobo: number): Promise<number> => {
+    lease.asking ??= askOnce(lease, kobo)
+      .then(() => kobo)
+      .finally(() => {
+        lease.asking = undefined
+      })
+    return lease.asking
   }
   return {
     leases,

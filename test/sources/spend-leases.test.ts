@@ -58,6 +58,19 @@ describeEngines(ENGINES, (engine) => {
     expect(await readSpent()).toBe(100 * PRICE)
   })
 
+  it('many callers at the same time are refused after one question, not one after the other', async () => {
+    let asked = 0
+    const lease: SpendTable['lease'] = (...args) => {
+      asked += 1
+      return stores[0].spend.lease(...args)
+    }
+    const { leases, spendAll } = openNode(0, { lease })
+    expect(await spendAll()).toBe(100)
+    asked = 0
+    const answers = await Promise.all(Array.from({ length: 50 }, () => leases.take('dojah')))
+    expect([new Set(answers), asked]).toEqual([new Set(['spend_cap']), 1])
+  })
+
   it('two nodes together never exceed it, and the last one can spend what the other gives back', async () => {
     const [one, other] = [openNode(0), openNode(1)]
     const counts = await Promise.all([one.spendAll(30), other.spendAll(30)])
