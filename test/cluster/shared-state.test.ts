@@ -160,9 +160,7 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
     const { 200: answered = 0, ...refused } = countBy(answers)
     expect(answered).toBe(vendor.count())
     expect(answered).toBeLessThanOrEqual(CALLS)
-    // Under load, a commit may also be refused because the database does not answer in time.
-    for (const refusal of Object.keys(refused))
-      expect(['503 source_unavailable', '503 audit_unavailable']).toContain(refusal)
+    expect(refused).toEqual({ '503 source_unavailable': 4 * CALLS - answered })
     // What one node has leased and does not use, the other one gets within seconds.
     let next = 82_500_000_000
     const spendMore = async () => {
