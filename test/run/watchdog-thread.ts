@@ -25,7 +25,10 @@ parentPort?.on('message', (message: WatchdogMessage) => {
   else children.delete(message.ended)
 })
 
-/** Processor time says that code runs in a loop, also on a busy machine. The other limit is for a wait that never ends. */
+/**
+ * Processor time says that code runs in a loop, also on a busy machine. The other limit is for a call that waits for ever, and
+ * uses none.
+ */
 setInterval(() => {
   const now = toTimes()
   const turn = Atomics.load(turns, 0)
@@ -35,7 +38,8 @@ setInterval(() => {
     return
   }
   const [busyS, idleS] = [now.cpuS - since.cpuS, now.wallS - since.wallS]
-  if (busyS < maxBusyS && idleS < maxIdleS) return
+  const isWaiting = idleS >= maxIdleS && busyS < 1
+  if (busyS < maxBusyS && !isWaiting) return
   const what = `${file} has blocked its event loop for ${Math.round(idleS)} s (${Math.round(busyS)} s of processor time).`
   writeSync(2, `\n${what} Its process is ended.\n`)
   for (const pid of children) kill(pid)

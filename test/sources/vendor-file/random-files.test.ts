@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { REFUSED_TEXTS } from '../../../src/simulator/faults.ts'
@@ -119,6 +120,7 @@ it('10 000 random files and answers end as an answer or a failure, and no failur
   let valid = 0
   await fc.assert(
     fc.asyncProperty(randomFile, fc.oneof(randomReply, errorPage), async (content, reply) => {
+      await nextTurn()
       const { file, problems } = checkVendorFile(content) as {
         file?: VendorFile
         problems?: readonly string[]
@@ -143,6 +145,7 @@ it('10 000 random files and answers end as an answer or a failure, and no failur
 it('an error page never means "not verified", whatever valid file reads it', async () => {
   await fc.assert(
     fc.asyncProperty(randomFile, errorPage, async (content, reply) => {
+      await nextTurn()
       const { file } = checkVendorFile(content) as { file?: VendorFile }
       // The texts of a file are the operator's own words for it.
       if (
@@ -163,6 +166,7 @@ it('an answer about the person is never "not verified", however it is damaged', 
   const scripts = IDENTITY_VENDORS.filter(({ name }) => SHIPPED_VENDORS.get(name)?.loaded)
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...scripts), edits, async (script, changes) => {
+      await nextTurn()
       const file = SHIPPED_VENDORS.get(script.name)?.loaded?.file as VendorFile
       const result = await ask(file, ({ method, path, query, headers = {}, body }) => {
         const lower = Object.fromEntries(
