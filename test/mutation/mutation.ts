@@ -134,7 +134,8 @@ type Trial = {
 
 async function tryMutant({ mutant, room }: Planned, trial: Trial): Promise<Result> {
   const { lane, cached } = trial
-  const { tests, ms } = chooseTests(trial, mutant)
+  const chosen = chooseTests(trial, mutant)
+  const { tests } = chosen
   // Of the copy: the repository may have changed since.
   const hashes = (files: readonly string[]) =>
     Object.fromEntries(files.map((file) => [file, hashOf(readFileSync(join(lane.root, file), 'utf8'))]))
@@ -147,7 +148,7 @@ async function tryMutant({ mutant, room }: Planned, trial: Trial): Promise<Resul
     if (isEnough || tests.every((test) => test in known.texts))
       return { ...known.result, ...placeOf(mutant, room) }
   }
-  const result: Result = { ...placeOf(mutant, room), ...(await judge(lane, mutant, tests, ms)) }
+  const result: Result = { ...placeOf(mutant, room), ...(await judge(trial, mutant, chosen)) }
   const dependsOn = result.status === 'survived' ? tests : tests.filter((test) => result.by?.startsWith(test))
   cached[mutant.key] = { result, texts: hashes([mutant.file, ...dependsOn]) }
   return result
@@ -156,13 +157,13 @@ async function tryMutant({ mutant, room }: Planned, trial: Trial): Promise<Resul
 const placeOf = ({ key, file, line, operator }: Mutant, room: string) => ({ key, room, file, line, operator })
 
 async function judge(
-  lane: Lane,
+  { lane }: Trial,
   mutant: Mutant,
-  tests: readonly string[],
-  ms: number,
+  { tests, ms }: ReturnType<typeof chooseTests>,
+  text = mutate(mutant),
 ): Promise<Pick<Result, 'status' | 'by'>> {
   if (tests.length === 0) return { status: 'unreached' }
-  lane.write(mutant.file, mutate(mutant))
+  lane.write(mutant.file, text)
   const outcome = await lane.run({ tests }, PATIENCE_MS + 4 * ms)
   lane.write(mutant.file, textOf(mutant.file))
   if ('timedOut' in outcome) return { status: 'timeout' }
@@ -190,7 +191,8 @@ async function run(options: Options): Promise<number> {
     for (const [room, ofRoom] of Map.groupBy(chosen, ({ room }) => room)) {
       say(`${room}: ${ofRoom.length} mutants`)
       const tests = testsOfRoom(room, options)
-      const reach = await findReach(lane, { cache, files: texts, tests }, say)
+      const tried = new Set(ofRoom.map(({ mutant }) => mutant.file))
+      const reach = await findReach(lane, { cache, files: texts, tried, tests }, say)
       const trial = {
         lane,
         reach,
@@ -246,7 +248,18 @@ async function tryAll(
     showProgress(results, chosen.length, say)
   }
   if (process.stderr.isTTY) process.stderr.write('\n')
+  await control(chosen, results, trial)
   return results
+}
+
+/** The tests that noticed the last mutant must pass without it. Otherwise none of the results means anything. */
+async function control(chosen: readonly Planned[], results: readonly Result[], trial: Trial): Promise<void> {
+  const last = results.findLastIndex(({ status }) => status === 'killed')
+  const mutant = chosen[last]?.mutant
+  if (!mutant) return
+  const { status, by } = await judge(trial, mutant, chooseTests(trial, mutant), textOf(mutant.file))
+  if (status !== 'survived')
+    throw new Error(`Tests fail without a mutant (${by ?? status}). Mend them, then use --fresh.`)
 }
 
 const PLAIN_EVERY = 25

@@ -8,6 +8,8 @@ import type { Lane } from './lane.ts'
 type Reached = {
   readonly hash: string
   readonly passed: boolean
+  /** The test that failed. */
+  readonly by?: string | undefined
   readonly ms: number
   /** By file of the product: its hash then, and the blocks that were reached. */
   readonly files: Readonly<Record<string, { readonly hash: string; readonly blocks: readonly number[] }>>
@@ -23,13 +25,15 @@ type Wanted = {
   readonly cache: string
   /** The product: the text of each file. */
   readonly files: ReadonlyMap<string, string>
+  /** Those of the product whose mutants are tried: what a test reached of others may be of an older text. */
+  readonly tried: ReadonlySet<string>
   readonly tests: readonly string[]
 }
 
-/** Runs every test file once whose reach is unknown, or was found with other texts of the files. */
+/** Runs every test file once whose reach is unknown, or was found with other texts. */
 export async function findReach(
   lane: Lane,
-  { cache, files, tests }: Wanted,
+  { cache, files, tried, tests }: Wanted,
   say: (line: string) => void,
 ): Promise<Reach> {
   const place = join(cache, 'reach.json')
@@ -38,8 +42,9 @@ export async function findReach(
   const isKnown = (test: string) => {
     const known = reach[test]
     return (
-      known?.hash === hashOf(readFileSync(join(lane.root, test), 'utf8')) &&
-      Object.entries(known.files).every(([file, { hash }]) => hashes.get(file) === hash || !hashes.has(file))
+      known?.passed &&
+      known.hash === hashOf(readFileSync(join(lane.root, test), 'utf8')) &&
+      Object.entries(known.files).every(([file, { hash }]) => !tried.has(file) || hashes.get(file) === hash)
     )
   }
   const unknown = tests.filter((test) => !isKnown(test))
@@ -49,7 +54,7 @@ export async function findReach(
     const found = await reachOf(lane, test, cache, hashes)
     reach[test] = found
     writeFileSync(place, JSON.stringify(reach))
-    const remark = found.passed ? '' : ' fails without a mutant'
+    const remark = found.passed ? '' : ` fails without a mutant: ${found.by}`
     say(`${index + 1} of ${unknown.length} test files: ${test} (${found.ms} ms)${remark}`)
   }
   for (const [file, text] of files) lane.write(file, text)
@@ -74,6 +79,7 @@ async function reachOf(
   return {
     hash: hashOf(readFileSync(join(lane.root, test), 'utf8')),
     passed: 'failed' in outcome && !outcome.failed,
+    by: 'failed' in outcome ? outcome.by : 'it does not end',
     ms: 'failed' in outcome ? outcome.ms : MAX_TEST_MS,
     files: found,
   }

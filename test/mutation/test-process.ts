@@ -65,7 +65,8 @@ process.on('message', async ({ tests, changed = [], hits }: RunRequest) => {
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(
     specifications.filter((one) => one !== undefined),
   )
-  const failed = testModules.find((module) => !module.ok())
+  // Vitest also knows the results of earlier runs.
+  const failed = testModules.find((module) => tests.includes(relative(root, module.moduleId)) && !module.ok())
   const reply: RunReply = {
     failed: failed !== undefined || unhandledErrors.length > 0,
     by: failed ? describe(failed) : unhandledErrors.length > 0 ? 'an error outside the tests' : undefined,
