@@ -85,7 +85,9 @@ describe('while a source is slow, another one is asked', () => {
     const guard = { ...createGuard('b', { admit: 'breaker_open' }), isAvailable: () => false }
     const search = createSearch()
     const queries = [slow.query, { name: 'b', guard, query: async () => PERSON }, answering('c', PERSON)]
+    const begunAt = performance.now()
     expect(await queryInOrder(queries, search)).toBe(PERSON)
+    expect(search.sourceAttempts[0]?.ms).toBeLessThanOrEqual(Math.ceil(performance.now() - begunAt))
     expect(listAttempts(search)).toEqual(['slow slow', 'b breaker_open', 'c found'])
     expect(slow.seen.hangs).toBe(1)
   })

@@ -69,6 +69,26 @@ it('what cannot be written is written before the next guess is counted', async (
   expect(guessLimit.catchUp()).toBeUndefined()
 })
 
+it('a guess stays one guess as long as one of its requests runs, and is another one afterwards', () => {
+  const guessLimit = createGuessLimit(createTable().table)
+  const open = () => guessLimit.open(CALLER, 'aa', '8031234567')
+  const first = open()
+  open()
+  guessLimit.leave(first, false)
+  expect(open()).toBe(first)
+  guessLimit.leave(first, false)
+  guessLimit.leave(first, false)
+  expect(open()).not.toBe(first)
+})
+
+it('what is written of a guess is about its person', async () => {
+  const people: string[] = []
+  const write = async (subject: Uint8Array) => void people.push(Buffer.from(subject).toString('hex'))
+  const guessLimit = createGuessLimit({ confirm: write, withdraw: write } as never)
+  for (const isFailed of [true, false]) await guessLimit.settle({ subject: 'ab01', id: 'x', isFailed })
+  expect(people).toEqual(['ab01', 'ab01'])
+})
+
 it('a guess that was never reserved needs no withdrawal', async () => {
   const { table, written } = createTable()
   const guessLimit = createGuessLimit(table)
