@@ -61,3 +61,75 @@ it('a request that joined one that was refused calls the source itself, after it
   expect(await other).toEqual({ found: true, record: 'a person' })
   expect(steps).toEqual(['first begins', 'other begins', 'other begins', 'asked'])
 })
+
+/** A source that counts its calls, and answers when it is told to. */
+function countingSource() {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const made = { calls: 0 }
+  const query: SourceQuery<string> = {
+    name: 'dojah',
+    query: async () => {
+      made.calls += 1
+      await promise
+      return { found: true, record: 'a person' }
+    },
+  }
+  return { made, query, answer: resolve }
+}
+
+const createSearch = () => ({
+  sourceAttempts: [] as SourceAttempt[],
+  signal: undefined,
+  begin: async () => {},
+  pay: async () => 'spend_cap' as const,
+})
+
+it('identical requests at the same time make one call, and each has the attempt in its audit row', async () => {
+  const singleFlight = createSingleFlight()
+  const { made, query, answer } = countingSource()
+  const searches = [createSearch(), createSearch(), createSearch()]
+  const work = searches.map((search) => singleFlight.share(QUESTION, [query], search))
+  answer()
+  expect(await Promise.all(work)).toEqual(Array(3).fill({ found: true, record: 'a person' }))
+  expect(made.calls).toBe(1)
+  for (const { sourceAttempts } of searches)
+    expect(sourceAttempts.map(({ result }) => result)).toEqual(['found'])
+  await singleFlight.share(QUESTION, [query], createSearch())
+  expect(made.calls).toBe(2)
+})
+
+it('questions that differ make calls of their own, also when their parts read alike together', async () => {
+  const singleFlight = createSingleFlight()
+  const { made, query, answer } = countingSource()
+  const questions = [
+    ['key', 'nin', '1', '23'],
+    ['key', 'nin', '12', '3'],
+  ]
+  const work = questions.map((question) => singleFlight.share(question, [query], createSearch()))
+  answer()
+  await Promise.all(work)
+  expect(made.calls).toBe(2)
+})
+
+it('a request that joined one that failed fails alike, and one that joined any call without money left asks itself', async () => {
+  const ask = async (admits: readonly ('spend_cap' | 'paid_calls')[]) => {
+    const singleFlight = createSingleFlight()
+    const { made, query, answer } = countingSource()
+    const refused = admits.map((admit, index) => ({
+      ...query,
+      name: `${index}`,
+      guard: {
+        ...createCallGuard(`${index}`, 'verify_nin', { isDisabled: () => false }),
+        admit: async () => admit,
+      },
+    }))
+    const first = singleFlight.share(QUESTION, refused, createSearch())
+    const second = singleFlight.share(QUESTION, [query], createSearch())
+    answer()
+    await expect(first).rejects.toMatchObject({ code: 'source_unavailable' })
+    await second.catch(() => {})
+    return made.calls
+  }
+  expect(await ask(['spend_cap'])).toBe(0)
+  expect(await ask(['spend_cap', 'paid_calls'])).toBe(1)
+})
