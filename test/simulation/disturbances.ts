@@ -110,7 +110,8 @@ async function during(fault: 'full' | 'locked'): Promise<void> {
   const { random } = world()
   world().note(`the disk is ${fault}`)
   disk.fault = fault
-  await world().pause(random.between(50, 9000))
+  // Seldom longer than the store may take: a locked database is tried again every two milliseconds.
+  await world().pause(random.between(50, random.chance(0.2) ? 7000 : 1500))
   disk.fault = undefined
   world().note('the disk works again')
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import type { SeedRequest, SeedResult } from './child.ts'
 
@@ -23,14 +24,14 @@ export async function runSeeds(seeds: Iterable<number>, options: PoolOptions): P
     let runs = 0
     for (let next = queue.next(); !next.done && !isOver; next = queue.next()) {
       if (!child || runs++ >= RUNS_OF_CHILD) {
-        child?.disconnect()
+        await endChild(child)
         child = await startChild(defect)
         runs = 1
       }
       const result = await askChild(child, { seed: next.value, withTrace })
       if (onResult(result) === false) isOver = true
     }
-    child?.disconnect()
+    await endChild(child)
   }
   await Promise.all(Array.from({ length: jobs }, work))
 }
@@ -42,6 +43,14 @@ async function startChild(defect: string | undefined): Promise<ChildProcess> {
   })
   await nextMessage(child, 'the start')
   return child
+}
+
+/** Its folder is deleted when it ends. */
+async function endChild(child: ChildProcess | undefined): Promise<void> {
+  if (!child) return
+  const ended = once(child, 'exit')
+  child.disconnect()
+  await ended
 }
 
 function askChild(child: ChildProcess, request: SeedRequest): Promise<SeedResult> {
