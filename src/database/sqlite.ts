@@ -26,6 +26,8 @@ const BUSY_PAUSE_MS = 2
 
 /** Pages of the write-ahead log (32 MB) before they are copied to the database: a page that changes often is copied once. */
 const CHECKPOINT_PAGES = 8000
+/** The log grows while a backup reads. Afterwards the file is cut to this size. A frame is a page of 4096 bytes and its header. */
+const MAX_IDLE_LOG_BYTES = CHECKPOINT_PAGES * 4120
 
 /**
  * 8 MB. After a commit that split a page, SQLite goes through the whole table of cached pages: with 64 MB, such a commit takes
@@ -41,6 +43,7 @@ const PRAGMAS = `
   PRAGMA secure_delete = ON;
   PRAGMA cache_size = -${CACHE_KIB};
   PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
+  PRAGMA journal_size_limit = ${MAX_IDLE_LOG_BYTES};
 `
 
 type Sqlite = Database & {

@@ -1,6 +1,7 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { openSqlite, refuseOldSqlite } from '../../src/database/sqlite.ts'
 
@@ -51,4 +52,26 @@ describe('SQLite', () => {
   it.each(['3.51.3', '3.51.10', '3.60.0', '4.0.0'])('%s is taken', (version) => {
     expect(() => refuseOldSqlite(version)).not.toThrow()
   })
+})
+
+it('cuts the write-ahead log to its usual size after a long read, and goes on', async () => {
+  const path = join(folder(), 'tabbat.db')
+  const database = openSqlite(path)
+  const logBytes = () => statSync(`${path}-wal`).size
+  database.exec('CREATE TABLE pieces (content BLOB)')
+  const write = async () => {
+    await database.prepare('INSERT INTO pieces VALUES ($1)').run(Buffer.alloc(4_000_000))
+    database.checkFiles()
+  }
+  // A backup reads one moment to its end: what is written meanwhile stays in the log.
+  const reader = new DatabaseSync(path)
+  reader.exec('BEGIN; SELECT COUNT(*) FROM pieces')
+  while (logBytes() < 60_000_000) await write()
+  reader.exec('COMMIT')
+  reader.close()
+  await write()
+  await write()
+  expect(logBytes()).toBeLessThan(34_000_000)
+  expect(await database.prepare('SELECT COUNT(*) AS count FROM pieces').get()).toMatchObject({ count: 17 })
+  await database.close()
 })
