@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { toTable } from '../../src/server/terminal.ts'
+import { addProcess, type Covered, listUnreached, type Range, type ScriptCoverage } from './merge-coverage.ts'
+
+/**
+ * Runs tests with the block coverage of V8 in every process and thread that they start, and lists what none of them reaches, by
+ * file and line. Without names of test files, all tests of npm test run.
+ * npm run coverage -- [test/keys …] [--project whole] [--of src/keys,src/ledger] [--json]
+ */
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    project: { type: 'string', multiple: true, default: ['unit', 'whole'] },
+    /** Only these folders are listed. */
+    of: { type: 'string', default: 'src' },
+    json: { type: 'boolean', default: false },
+    /** Lists what an earlier run has written to this folder. */
+    from: { type: 'string' },
+  },
+})
+
+const ROOT = join(import.meta.dirname, '../..')
+const folder = values.from ?? mkdtempSync(join(tmpdir(), 'tabbat-coverage-'))
+if (values.from === undefined) await runTests(folder)
+
+const covered = new Map<string, Covered>()
+for (const name of readdirSync(folder)) addFile(join(folder, name))
+const files = globSync(`{${values.of},}/**/*.ts`, { cwd: ROOT }).filter((file) => !file.startsWith('/'))
+const reports = files.toSorted().map((file) => {
+  const source = readFileSync(join(ROOT, file), 'utf8')
+  return { file, ...listUnreached(source, covered.get(file)) }
+})
+if (values.from === undefined) rmSync(folder, { recursive: true })
+if (values.json) console.log(JSON.stringify(reports))
+else print()
+
+/** The tests are loaded by Node.js itself, so that the places in the coverage are those of the files. */
+async function runTests(target: string): Promise<void> {
+  const projects = values.project.flatMap((name) => ['--project', name])
+  const config = ['--config', join(import.meta.dirname, 'vitest.config.ts'), '--root', ROOT]
+  const child = spawn('vitest', ['run', ...config, ...projects, ...positionals], {
+    cwd: ROOT,
+    env: { ...process.env, NODE_V8_COVERAGE: target },
+    stdio: ['ignore', values.json ? 2 : 1, 2],
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== 0) process.exitCode = 1
+}
+
+/** A file of V8 may be incomplete, if its process was killed. */
+function addFile(path: string): void {
+  let result: readonly ScriptCoverage[]
+  try {
+    result = (JSON.parse(readFileSync(path, 'utf8')) as { result: readonly ScriptCoverage[] }).result
+  } catch {
+    return
+  }
+  for (const script of result) {
+    if (!script.url.startsWith('file://')) continue
+    const file = relative(ROOT, new URL(script.url).pathname)
+    if (!file.startsWith('src/')) continue
+    const length = readFileSync(join(ROOT, file), 'utf8').length
+    covered.set(file, addProcess(covered.get(file), script, length))
+  }
+}
+
+function print(): void {
+  const rows = reports.map(({ file, blocks, reached, unreached }) => [
+    file,
+    `${reached}/${blocks}`,
+    unreached.map(toLines).join(' '),
+  ])
+  const [blocks, reached] = [sum('blocks'), sum('reached')]
+  console.log(
+    toTable([
+      ['file', 'blocks', 'lines that no test reaches'],
+      ...rows.filter(([, , lines]) => lines !== ''),
+    ]),
+  )
+  console.log(`\n${reached} of ${blocks} blocks are reached (${((100 * reached) / blocks).toFixed(1)} %)`)
+}
+
+function sum(name: 'blocks' | 'reached'): number {
+  return reports.reduce((total, report) => total + report[name], 0)
+}
+
+function toLines({ from, to }: Range): string {
+  return from === to ? String(from) : `${from}-${to}`
+}
