@@ -59,7 +59,7 @@ export async function openProofTarget(): Promise<Target> {
 }
 
 export async function openCheckpointTarget(): Promise<Target> {
-  const genuine = await readGenuine('checkpoints.log', () =>
+  const genuine = await readGenuine('checkpoints.txt', () =>
     withSample(async ({ file }) => readFileSync(file)),
   )
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-fuzz-'))
