@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MODES } from '../../src/contract/scope.ts'
-import { createApiKey, parseApiKey, toKeyHash } from '../../src/keys/api-key.ts'
+import { createAddressRule, createApiKey, parseApiKey, toKeyHash } from '../../src/keys/api-key.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 
 describe('an API key', () => {
@@ -42,5 +42,23 @@ describe('an API key', () => {
 
   it('is well-formed in the sandbox', () => {
     expect(parseApiKey(SANDBOX_KEY)).toEqual({ mode: 'test', id: 'sandbox0', text: SANDBOX_KEY })
+  })
+})
+
+describe('the addresses from which a key may be used', () => {
+  it('are all, without a list', () => {
+    expect(createAddressRule(undefined)('203.0.113.9')).toBe(true)
+  })
+
+  it('are those of the list and of its networks, and no others', () => {
+    const isAllowed = createAddressRule(['203.0.113.9', '10.1.0.0/16', '2001:db8::1', '2001:db8:1::/48'])
+    const allowed = ['203.0.113.9', '::ffff:203.0.113.9', '10.1.255.1', '2001:db8::1', '2001:db8:1::5']
+    const refused = ['203.0.113.8', '::ffff:203.0.113.8', '10.2.0.1', '2001:db8::2', '2001:db8:2::5', '::1']
+    expect(allowed.filter((address) => !isAllowed(address))).toEqual([])
+    expect(refused.filter(isAllowed)).toEqual([])
+  })
+
+  it('are none, with an empty list', () => {
+    expect(createAddressRule([])('203.0.113.9')).toBe(false)
   })
 })
