@@ -132,6 +132,10 @@ const DEADLY = [
   'disk_full',
   'locked',
   'nodes_come_and_go',
+  'commits_fail',
+  'answers_lost',
+  'database_away',
+  'database_silent',
 ]
 
 function findSpendFaults(facts: Facts): string[] {

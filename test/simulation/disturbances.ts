@@ -1,7 +1,10 @@
 import type { Cluster } from './cluster.ts'
 import { disk } from './disk.ts'
 import { DEEDS, type Operators } from './operators.ts'
+import { POSTGRES_ACTIONS, POSTGRES_DISTURBANCES, POSTGRES_PAUSES } from './postgres/disturbances.ts'
+import { postgres } from './postgres/server.ts'
 import type { Random } from './random.ts'
+import type { Engine } from './template.ts'
 import type { Vendors } from './vendors.ts'
 import { world } from './world.ts'
 
@@ -18,10 +21,20 @@ export const DISTURBANCES = [
   'power_cut',
   'standstill',
   ...DEEDS,
+  ...POSTGRES_DISTURBANCES,
 ] as const
 export type Disturbance = (typeof DISTURBANCES)[number]
 
+/** A disk and a clock of the machine of the database; and a root key in one data folder alone. */
+const SQLITE_DISTURBANCES: readonly Disturbance[] = ['disk_full', 'locked', 'clock', 'power_cut', 'rotate']
+
+const NOT_ON: Readonly<Record<Engine, readonly Disturbance[]>> = {
+  sqlite: POSTGRES_DISTURBANCES,
+  postgres: SQLITE_DISTURBANCES,
+}
+
 export type Scene = {
+  readonly engine: Engine
   readonly cluster: Cluster
   readonly vendors: Vendors
   readonly operators: Operators
@@ -30,8 +43,10 @@ export type Scene = {
   readonly cutPower: () => void
 }
 
-export const drawDisturbances = (random: Random): Disturbance[] =>
-  DISTURBANCES.filter((each) => random.chance(each === 'vendors' ? 0.8 : 0.25))
+export const drawDisturbances = (random: Random, engine: Engine): Disturbance[] =>
+  DISTURBANCES.filter((each) => !NOT_ON[engine].includes(each)).filter((each) =>
+    random.chance(each === 'vendors' ? 0.8 : 0.25),
+  )
 
 /** Disturbs until `isOver`. */
 export async function disturb(kind: Disturbance, scene: Scene, isOver: () => boolean): Promise<void> {
@@ -59,14 +74,19 @@ const PAUSES: Readonly<Record<Disturbance, number>> = {
   erase: 5000,
   rotate: 20_000,
   back_up: 15_000,
+  ...POSTGRES_PAUSES,
 }
 
 /** Either end of a statement, or of a commit, where the answer of the commit is lost. */
-function killAt({ cluster, places }: Scene, only: RegExp, most: number): void {
+function killAt({ engine, cluster, places }: Scene, only: RegExp, most: number): void {
   const { random } = world()
   const process = cluster.processAt(random.pick(places))
   if (process)
-    disk.killAt(process, { left: 1 + random.below(most), side: random.pick(['before', 'after']), only })
+    (engine === 'postgres' ? postgres : disk).killAt(process, {
+      left: 1 + random.below(most),
+      side: random.pick(['before', 'after']),
+      only,
+    })
 }
 
 const MAX_JUMP_MS = 600_000
@@ -104,6 +124,7 @@ const ACTIONS: Readonly<Record<Disturbance, (scene: Scene) => void | Promise<voi
   erase: ({ operators }) => operators.act('erase'),
   rotate: ({ operators }) => operators.act('rotate'),
   back_up: ({ operators }) => operators.act('back_up'),
+  ...POSTGRES_ACTIONS,
 }
 
 async function during(fault: 'full' | 'locked'): Promise<void> {

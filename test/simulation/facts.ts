@@ -33,9 +33,16 @@ type Seen = {
   readonly settings: Settings
 }
 
+/** What is in the database at the end. */
+export type Stored = {
+  readonly tables: ReadonlyMap<string, readonly Row[]>
+  /** Sorted by chain and sequence. */
+  readonly audit: readonly Row[]
+  readonly readable: Facts['readable']
+}
+
 /** Reads the database by plain SQL, not by the code of the product. */
-export function readFacts(path: string, seen: Seen): Facts {
-  const { book, vendors, receiver, cluster, template, disturbances, settings } = seen
+export function readSqlite(path: string): Stored {
   const database = new DatabaseSync(path)
   const tables = new Map<string, readonly Row[]>()
   const read = (sql: string) => database.prepare(sql).all() as Row[]
@@ -45,7 +52,14 @@ export function readFacts(path: string, seen: Seen): Facts {
     tables.set(String(name), read(`SELECT * FROM "${name}"`))
   const audit = read('SELECT * FROM audit ORDER BY chain, sequence')
   database.close()
-  const files = [path, ...cluster.logFiles].filter((file) => existsSync(file))
+  return { tables, audit, readable: readFiles([path]) }
+}
+
+const readFiles = (files: readonly string[]) =>
+  files.filter((file) => existsSync(file)).map((name) => ({ name, text: readFileSync(name, 'latin1') }))
+
+export function toFacts({ tables, audit, readable }: Stored, seen: Seen): Facts {
+  const { book, vendors, receiver, cluster, template, disturbances, settings } = seen
   return {
     book,
     ledger: vendors.ledger,
@@ -56,7 +70,8 @@ export function readFacts(path: string, seen: Seen): Facts {
     rows: (table) => tables.get(table) ?? [],
     toSubject: template.toSubject,
     readable: [
-      ...files.map((name) => ({ name, text: readFileSync(name, 'latin1') })),
+      ...readable,
+      ...readFiles(cluster.logFiles),
       ...receiver.deliveries.map(({ body }) => ({ name: 'a webhook', text: body })),
     ],
   }

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { SeedRequest, SeedResult } from './child.ts'
+import type { Engine } from './template.ts'
 
 /** A process keeps the modules of every thread that it simulated, so it is replaced after so many runs. */
 const RUNS_OF_CHILD = 150
@@ -9,6 +10,9 @@ const RUNS_OF_CHILD = 150
 export type PoolOptions = {
   readonly jobs: number
   readonly defect?: string | undefined
+  /** Sqlite, unless it is given. */
+  readonly toEngine?: (seed: number) => Engine
+  readonly postgresUrl?: string | undefined
   readonly withTrace?: boolean
   /** False ends the pool. */
   readonly onResult: (result: SeedResult) => boolean | undefined
@@ -16,7 +20,8 @@ export type PoolOptions = {
 
 /** Runs seeds in processes of their own, some at the same time. */
 export async function runSeeds(seeds: Iterable<number>, options: PoolOptions): Promise<void> {
-  const { jobs, defect, withTrace = false, onResult } = options
+  const { jobs, defect = '', postgresUrl = '', withTrace = false, onResult } = options
+  const { toEngine = () => 'sqlite' } = options
   const queue = seeds[Symbol.iterator]()
   let isOver = false
   const work = async (): Promise<void> => {
@@ -25,10 +30,10 @@ export async function runSeeds(seeds: Iterable<number>, options: PoolOptions): P
     for (let next = queue.next(); !next.done && !isOver; next = queue.next()) {
       if (!child || runs++ >= RUNS_OF_CHILD) {
         await endChild(child)
-        child = await startChild(defect)
+        child = await startChild(defect, postgresUrl)
         runs = 1
       }
-      const result = await askChild(child, { seed: next.value, withTrace })
+      const result = await askChild(child, { seed: next.value, engine: toEngine(next.value), withTrace })
       if (onResult(result) === false) isOver = true
     }
     await endChild(child)
@@ -36,8 +41,7 @@ export async function runSeeds(seeds: Iterable<number>, options: PoolOptions): P
   await Promise.all(Array.from({ length: jobs }, work))
 }
 
-async function startChild(defect: string | undefined): Promise<ChildProcess> {
-  const args = defect === undefined ? [] : [defect]
+async function startChild(...args: string[]): Promise<ChildProcess> {
   const child = fork(join(import.meta.dirname, 'child.ts'), args, {
     execArgv: ['--disable-warning=ExperimentalWarning'],
   })

@@ -6,12 +6,13 @@ import { findFaults } from './checks.ts'
 import { type Cluster, openCluster, type Settings } from './cluster.ts'
 import { disk } from './disk.ts'
 import { type Disturbance, disturb, drawDisturbances } from './disturbances.ts'
-import { readFacts } from './facts.ts'
+import { toFacts } from './facts.ts'
 import { network } from './network.ts'
 import { openOperators } from './operators.ts'
+import { postgres } from './postgres/server.ts'
 import { noteUncaught, uncaught } from './product.ts'
 import { openReceiver } from './receiver.ts'
-import { CALLERS, SETTINGS, type Template } from './template.ts'
+import { CALLERS, SETTINGS, SQLITE_FILE, type Template } from './template.ts'
 import { openVendors } from './vendors.ts'
 import { beginWorld, type World, world } from './world.ts'
 
@@ -23,7 +24,6 @@ export type RunReport = {
   readonly disturbances: readonly Disturbance[]
 }
 
-const SQLITE_FILE = 'tabbat.db'
 /** How long the callers may need to get all their answers after the last disturbance. */
 const CALM_MS = 300_000
 const ASK_MS = 60_000
@@ -36,18 +36,29 @@ export async function runSeed(seed: number, template: Template, root: string): P
   uncaught.length = 0
   current.onError = noteUncaught
   const { random } = current
-  const disturbances = drawDisturbances(random)
+  const disturbances = drawDisturbances(random, template.engine)
   const places = Array.from({ length: 1 + random.below(3) }, (_each, index) => index + 1)
   const dataDir = join(root, 'data')
-  template.copy(dataDir)
-  const settings: Settings = { ...SETTINGS, ...drawSettings(current), TABBAT_DATA_DIR: dataDir }
+  await template.copy(dataDir)
+  const settings: Settings = { ...SETTINGS, ...drawSettings(current) }
   current.note(`${places.length} processes; ${disturbances.join(', ')}`)
   const [vendors, receiver, book] = [openVendors(), openReceiver(template.secret), createBook()]
-  const cluster = openCluster(() => settings, join(root, 'log'))
+  const cluster = openCluster(
+    (place) => ({ ...settings, ...template.toSettings(dataDir, place) }),
+    join(root, 'log'),
+  )
   const keys = new Map([...template.keys].map(([name, { text }]) => [name, text]))
   const callers = openCallers({ cluster, book, keys, hasRegistry: settings.TABBAT_NOT_FOUND === 'next' })
-  const operators = openOperators({ cluster, book, template, keys, settings, backupDir: root })
-  const scene = { cluster, vendors, operators, places, cutPower: () => cutPower(cluster, places, dataDir) }
+  const ofCommands = { ...settings, ...template.toSettings(dataDir, 1) }
+  const operators = openOperators({ cluster, book, template, keys, settings: ofCommands, backupDir: root })
+  const scene = {
+    engine: template.engine,
+    cluster,
+    vendors,
+    operators,
+    places,
+    cutPower: () => cutPower(cluster, places, dataDir),
+  }
   let isOver = false
   let isEnding = false
   const faults: string[] = []
@@ -64,6 +75,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
         isOver = true
         await Promise.all(disturbing)
         disk.begin()
+        postgres.calm()
         settleClock(cluster)
         vendors.calm()
         receiver.calm()
@@ -78,7 +90,9 @@ export async function runSeed(seed: number, template: Template, root: string): P
       })(),
     )
     .catch((error: Error) => void faults.push(`${error.message}`))
-  const facts = readFacts(join(dataDir, SQLITE_FILE), {
+  if (template.engine === 'postgres')
+    current.note(`${postgres.statements} statements of PostgreSQL (${postgres.fingerprint})`)
+  const facts = toFacts(await template.read(dataDir), {
     book,
     vendors,
     receiver,
@@ -100,6 +114,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
     'webhook requests': receiver.deliveries.length,
     'audit rows': facts.audit.length,
     deaths: current.deaths,
+    statements: template.engine === 'postgres' ? postgres.statements : 0,
   }
   return { seed, faults, trace: current.trace, figures, disturbances }
 }
@@ -107,6 +122,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
 /** A clock that was set back is right again: otherwise what is due then would be waited for. */
 function settleClock(cluster: Cluster): void {
   world().clockMs = world().maxClockMs
+  postgres.clockMs = world().clockMs
   for (const { process } of cluster.servers()) process.clockMs = world().clockMs
 }
 

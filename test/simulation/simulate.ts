@@ -1,8 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { hasOwnPostgres } from '../postgres.ts'
 import type { SeedResult } from './child.ts'
 import { DEFECTS } from './defects.ts'
-import { runSeeds } from './pool.ts'
+import { type PoolOptions, runSeeds } from './pool.ts'
+import { startPostgres } from './postgres/start-postgres.ts'
+import type { Engine } from './template.ts'
 
 const HELP = `npm run simulate -- [options]
 
@@ -12,6 +15,7 @@ Runs the product against a clock, a network, a disk and processes that one seed 
   --from N       the first seed (default 1)
   --seed N       only this seed, and print what happened
   --jobs N       processes at the same time (default: one for each core)
+  --engine NAME  sqlite or postgres for all seeds (default: postgres for every tenth seed)
   --defect NAME  with a planted defect: stops at the first seed that finds it
   --json         one line of JSON for each seed
 `
@@ -22,14 +26,12 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
     jobs: { type: 'string', default: String(availableParallelism()) },
+    engine: { type: 'string' },
     defect: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
-
-if (values.help) console.log(HELP)
-else process.exitCode = await (values.seed === undefined ? runMany() : runOne(toNumber('seed', values.seed)))
 
 function toNumber(name: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
@@ -39,7 +41,7 @@ function toNumber(name: string, text: string): number {
 
 async function runOne(seed: number): Promise<number> {
   let faults: readonly string[] = []
-  await runSeeds([seed], {
+  await withPostgres([seed], {
     jobs: 1,
     defect: values.defect,
     withTrace: true,
@@ -59,7 +61,7 @@ async function runMany(): Promise<number> {
   const failed: SeedResult[] = []
   const totals = new Map<string, number>()
   let done = 0
-  await runSeeds(seeds, {
+  await withPostgres(seeds, {
     jobs: toNumber('jobs', values.jobs),
     defect: values.defect,
     onResult: (result) => {
@@ -88,15 +90,50 @@ function describe({ seed, faults, disturbances, fingerprint }: SeedResult): stri
   if (faults.length === 0) return `seed ${seed}: nothing is wrong (${fingerprint})`
   const more = faults.length > MAX_SHOWN ? [`  and ${faults.length - MAX_SHOWN} more`] : []
   const defect = values.defect === undefined ? '' : ` --defect ${values.defect}`
+  const engine = values.engine === undefined ? '' : ` --engine ${values.engine}`
   return [
     `seed ${seed} failed, with ${disturbances.join(', ') || 'no disturbance'} (${fingerprint}):`,
     ...faults.slice(0, MAX_SHOWN).map((fault) => `  ${fault}`),
     ...more,
-    `  Again: npm run simulate -- --seed ${seed}${defect}`,
+    `  Again: npm run simulate -- --seed ${seed}${engine}${defect}`,
   ].join('\n')
 }
 
-if (values.defect !== undefined && !DEFECTS[values.defect]) {
-  console.error(`--defect must be one of: ${Object.keys(DEFECTS).join(', ')}.`)
-  process.exitCode = 2
+/** Another engine makes another run of the same seed. */
+const toEngine = (seed: number): Engine =>
+  values.engine === undefined ? (seed % SHARE === 0 ? 'postgres' : 'sqlite') : (values.engine as Engine)
+
+/** One seed of so many runs on PostgreSQL. */
+const SHARE = 10
+
+/** Runs the seeds with a server of PostgreSQL, if one of them needs it. Where there is none, those seeds are left out. */
+async function withPostgres(seeds: readonly number[], options: PoolOptions): Promise<void> {
+  const isNeeded = seeds.some((seed) => toEngine(seed) === 'postgres')
+  if (isNeeded && !hasOwnPostgres()) {
+    const left = seeds.filter((seed) => toEngine(seed) === 'sqlite')
+    console.error(`${seeds.length - left.length} seeds are skipped: there is no PostgreSQL in node_modules.`)
+    return runSeeds(left, { ...options, toEngine })
+  }
+  const server = isNeeded ? await startPostgres() : undefined
+  try {
+    await runSeeds(seeds, { ...options, toEngine, postgresUrl: server?.url })
+  } finally {
+    await server?.stop()
+  }
 }
+
+function refusal(): string | undefined {
+  const { defect, engine } = values
+  if (defect !== undefined && !DEFECTS[defect])
+    return `--defect must be one of: ${Object.keys(DEFECTS).join(', ')}.`
+  if (engine !== undefined && engine !== 'sqlite' && engine !== 'postgres')
+    return '--engine must be sqlite or postgres.'
+  return undefined
+}
+
+const why = refusal()
+if (why !== undefined) {
+  console.error(why)
+  process.exitCode = 2
+} else if (values.help) console.log(HELP)
+else process.exitCode = await (values.seed === undefined ? runMany() : runOne(toNumber('seed', values.seed)))

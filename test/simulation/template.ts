@@ -2,20 +2,32 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Context } from '../../src/context/context.ts'
+import type { Settings } from './cluster.ts'
+import { readSqlite, type Stored } from './facts.ts'
 import { phoneOf, REGISTERED, surnameOf, toRegisteredNumber } from './people.ts'
 import { product } from './product.ts'
 import { RECEIVER } from './receiver.ts'
 import { VENDOR_SETTINGS } from './vendors.ts'
 import { beginWorld, processOf } from './world.ts'
 
-/** A data folder with keys and an endpoint, which every run copies. */
+/** Where the rows are. */
+export type Engine = 'sqlite' | 'postgres'
+
+/** A data folder and a database with keys and an endpoint, which every run copies. */
 export type Template = {
+  readonly engine: Engine
   readonly folder: string
   readonly keys: ReadonlyMap<string, { readonly id: string; readonly text: string }>
   readonly secret: string
   readonly toSubject: (number: string) => string
-  readonly copy: (to: string) => void
+  readonly copy: (to: string) => void | Promise<void>
+  /** Of the process at one place. */
+  readonly toSettings: (dataDir: string, place: number) => Settings
+  /** What is in the copy at the end of a run. */
+  readonly read: (dataDir: string) => Stored | Promise<Stored>
 }
+
+export const SQLITE_FILE = 'tabbat.db'
 
 export const CALLERS = ['shop1', 'shop2', 'shop3', 'shop4'] as const
 /** In naira, enough for every run unless the run draws a cap. */
@@ -39,8 +51,13 @@ export function toRoot(): string {
   return mkdtempSync(join(tmpdir(), 'tabbat-simulation-'))
 }
 
-export async function createTemplate(root: string): Promise<Template> {
-  const folder = join(root, 'template')
+/** The settings of the database come with another engine. */
+export async function createTemplate(
+  root: string,
+  name = 'template',
+  database: Settings = {},
+): Promise<Template> {
+  const folder = join(root, name)
   mkdirSync(folder, { mode: 0o700 })
   const world = beginWorld(0)
   const process = world.createProcess('template')
@@ -48,7 +65,7 @@ export async function createTemplate(root: string): Promise<Template> {
   const made = await world.run(
     processOf.run(process, async () => {
       const context = await createContext(
-        loadConfig({ ...SETTINGS, TABBAT_DATA_DIR: folder, TABBAT_LOG_LEVEL: 'silent' }, ''),
+        loadConfig({ ...SETTINGS, ...database, TABBAT_DATA_DIR: folder, TABBAT_LOG_LEVEL: 'silent' }, ''),
       )
       const desk = { ...context, keyring: context.keyring() }
       const keys = new Map<string, { id: string; text: string }>()
@@ -74,7 +91,14 @@ export async function createTemplate(root: string): Promise<Template> {
     }),
   )
   world.kill(process)
-  return { folder, ...made, copy: (to) => cpSync(folder, to, { recursive: true }) }
+  return {
+    engine: 'sqlite',
+    folder,
+    ...made,
+    copy: (to) => cpSync(folder, to, { recursive: true }),
+    toSettings: (dataDir) => ({ TABBAT_DATA_DIR: dataDir }),
+    read: (dataDir) => readSqlite(join(dataDir, SQLITE_FILE)),
+  }
 }
 
 async function fillRegistry({ store, keyring }: Context): Promise<void> {
