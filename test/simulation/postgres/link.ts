@@ -5,7 +5,7 @@ import { type Message, toTexts, withText } from './messages.ts'
 
 /** The times that PostgreSQL would measure by the real clock. The simulation measures them by its own. */
 const LIMITS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'] as const
-export type Limit = (typeof LIMITS)[number]
+type Limit = (typeof LIMITS)[number]
 
 const SET_LIMIT = new RegExp(`SET (SESSION|LOCAL) (${LIMITS.join('|')}) = '?(\\d+)(s?)'?`, 'g')
 
