@@ -115,6 +115,8 @@ async function withPostgres(seeds: readonly number[], options: PoolOptions): Pro
     return runSeeds(left, { ...options, toEngine })
   }
   const server = isNeeded ? await startPostgres() : undefined
+  // The server ends with this process.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
   try {
     await runSeeds(seeds, { ...options, toEngine, postgresUrl: server?.url })
   } finally {
