@@ -41,13 +41,15 @@ const shared = {
   testTimeout: 120_000,
   hookTimeout: 120_000,
   expect: { poll: { timeout: 60_000 } },
-  setupFiles: ['test/run/watchdog.ts'],
 }
+
+/** Of each project, because Vitest loads those of the root besides. */
+const setupFiles = ['test/run/watchdog.ts']
 
 /** For tests that open databases or start the program. */
 const opening = {
   globalSetup: ['test/postgres.ts', 'test/program.ts'],
-  setupFiles: [...shared.setupFiles, 'test/bundled-program.ts'],
+  setupFiles: [...setupFiles, 'test/bundled-program.ts'],
 }
 
 export default defineConfig({
@@ -55,7 +57,7 @@ export default defineConfig({
     ...shared,
     reporters: ['default', new SlowestFiles()],
     projects: [
-      { test: { ...shared, name: 'unit', include: unit, sequence: { groupOrder: 0 } } },
+      { test: { ...shared, setupFiles, name: 'unit', include: unit, sequence: { groupOrder: 0 } } },
       {
         test: {
           ...shared,

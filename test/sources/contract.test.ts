@@ -3,13 +3,16 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
 import { BvnRecord } from '../../src/contract/bvn.ts'
 import { NinRecord } from '../../src/contract/nin.ts'
-import { CANARY, type Fault, SERVER_FAILURES, SLOW } from '../../src/simulator/faults.ts'
+import { CANARY, type Fault, prepareFault, SERVER_FAILURES, SLOW } from '../../src/simulator/faults.ts'
 import { toBvnPerson, toNinBehind, toNinPerson, toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn, type StandIn } from '../../src/simulator/stand-in.ts'
 import { IDENTITY_VENDORS } from '../../src/simulator/vendors.ts'
 import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError, type SourceFailure } from '../../src/sources/source.ts'
 import { hasNameParts, isMatchOnly, kindsOf, toNeededDetails } from './identity-vendors.ts'
+
+// Before connections are opened: on a busy machine it takes seconds, and connections that are idle for so long end.
+prepareFault('gzip_bomb')
 
 /** Tests for every vendor: the same faults over real sockets, from a simulated vendor. See also contract-answers.test.ts. */
 const NUMBERS = { nin: '12345678901', vnin: 'AB012345678910YZ', bvn: '12345678901' } as const
