@@ -193,7 +193,8 @@ export function openCallers({ cluster, book, keys, hasRegistry }: CallersOptions
         ({ wish }) => wish.caller === caller && wish.idempotencyKey !== undefined,
       )
       const { wish } = known.length > 0 ? random.pick(known) : {}
-      if (wish && !book.erased.has(wish.number)) await verify(wish)
+      if (!wish || book.erased.has(wish.number)) return
+      await Promise.all(Array.from({ length: 1 + random.below(4) }, () => verify(wish)))
     },
     pending: (caller) => verify(newWish(caller, { isAsync: true })),
     pendingKeyed: (caller) => insist(newKeyed(caller, true), 3),

@@ -16,6 +16,7 @@ export const INVARIANTS = {
   'paid calls within the budget': findBudgetFaults,
   'spend equals the ledgers of the vendors': findSpendFaults,
   'one outcome per Idempotency-Key': findSecondOutcomes,
+  'every Idempotency-Key is answered when all is calm': findUnanswered,
   'no more wrong guesses than the limit': findGuessFaults,
   'every pending question and batch row ends once': findQueueFaults,
   'every webhook is delivered or waiting, in order': findWebhookFaults,
@@ -138,8 +139,10 @@ const DEADLY = [
   'database_silent',
 ]
 
+const isCut = ({ disturbances }: Facts) => disturbances.some((each) => DEADLY.includes(each))
+
 function findSpendFaults(facts: Facts): string[] {
-  const isDisturbed = facts.disturbances.some((each) => DEADLY.includes(each))
+  const isDisturbed = isCut(facts)
   const sum = (table: string, vendor: string, column: string) =>
     facts
       .rows(table)
@@ -152,6 +155,7 @@ function findSpendFaults(facts: Facts): string[] {
       sum('source_spend', vendor, 'kobo') +
       sum('spend_shares', vendor, 'kobo') -
       sum('spend_shares', vendor, 'leased_kobo')
+    const ofKeys = sum('key_spend', vendor, 'calls') + sum('key_spend_shares', vendor, 'calls')
     const cap = Number(facts.settings[`TABBAT_${vendor.toUpperCase()}_DAILY_CAP`] ?? Number.POSITIVE_INFINITY)
     return [
       ...(counted < billed ? [`${vendor} billed ${billed} calls, ${counted} are counted`] : []),
@@ -161,6 +165,7 @@ function findSpendFaults(facts: Facts): string[] {
       ...(isDisturbed && counted - billed > 2 * countCut(facts) + 8
         ? [`${vendor}: ${counted - billed} calls too many are counted`]
         : []),
+      ...(ofKeys === counted ? [] : [`${vendor}: ${counted} calls are counted, ${ofKeys} for the keys`]),
       ...(kobo === counted * PRICES[vendor] * 100
         ? []
         : [`${vendor}: ${counted} calls are counted as ${kobo} kobo`]),
@@ -199,6 +204,31 @@ function findSecondOutcomes(facts: Facts): string[] {
       : []
   })
   return [...differing, ...twice]
+}
+
+/** Callers have asked for 90 seconds while all was calm: longer than a lease, and than a breaker is open. */
+function findUnanswered(facts: Facts): string[] {
+  const { book, ledger } = facts
+  const answered = new Set(answersOf(facts).map(({ wish }) => wish.idempotencyKey))
+  const open = book.wishes.filter(
+    ({ idempotencyKey, isAsync, caller, number }) =>
+      idempotencyKey !== undefined &&
+      !isAsync &&
+      !answered.has(idempotencyKey) &&
+      !book.revoked.has(caller) &&
+      !book.erased.has(number),
+  )
+  // A call that was cut, or that a claim has outlived, may count without a bill.
+  const isExact = !isCut(facts) && !facts.disturbances.some((each) => MOVES_TIME.has(each))
+  return open.flatMap((wish) => {
+    const last = book.attempts.findLast((attempt) => attempt.wish === wish)
+    if (!last) return [`${wish.idempotencyKey} never got a reply`]
+    if (last.code === 'idempotency_in_progress') return [`${wish.idempotencyKey} is still in progress`]
+    const billed = ledger.filter((call) => call.billed && call.number === wish.number).length
+    return !isExact || billed >= budgetOf(facts)
+      ? []
+      : [`${wish.idempotencyKey} has paid for ${billed} calls, and got ${last.status} ${last.code}`]
+  })
 }
 
 const MAX_GUESSES_OF_KEY = 5
@@ -263,14 +293,45 @@ function findWebhookFaults(facts: Facts): string[] {
       ? [`${event_id} counts as delivered, and never arrived`]
       : [],
   )
-  return [...unsigned, ...missing, ...lost]
+  return [...unsigned, ...missing, ...lost, ...findDisorder(facts)]
 }
 
+/** A source goes down and up in turn. So do its events, each of which waits until the one before was accepted. */
+function findDisorder({ deliveries }: Facts): string[] {
+  const ofSources = deliveries.filter(({ type }) => type.startsWith('source.'))
+  return [...Map.groupBy(ofSources, ({ reference }) => reference)].flatMap(([reference, arrived]) => {
+    const first = arrived.filter(({ id }, index) => arrived.findIndex((each) => each.id === id) === index)
+    return first.flatMap((event, index) => {
+      const before = first[index - 1]
+      const earlier = arrived.slice(0, arrived.indexOf(event))
+      const isDue = !before || earlier.some(({ id, isAccepted }) => id === before.id && isAccepted)
+      if (event.type !== (index % 2 === 0 ? 'source.down' : 'source.up'))
+        return [`${reference}: event ${event.id} (${event.type}) arrived out of turn`]
+      return isDue ? [] : [`${reference}: event ${event.id} did not wait for the one before it`]
+    })
+  })
+}
+
+/** By key, operation and outcome. Minutes are not kept for long. */
 function findCountFaults({ audit, rows }: Facts): string[] {
-  const there = audit.filter(({ phase }) => phase === 'outcome').length
-  const days = rows('statistics').filter(({ span }) => span === 'day')
-  const counted = days.reduce((sum, row) => sum + Number(row.count), 0)
-  return counted === there ? [] : [`${counted} outcomes are counted, the log has ${there}`]
+  const toName = ({ key_id, operation, outcome }: Row) =>
+    `${key_id ?? ''} ${operation ?? ''} ${outcome ?? ''}`
+  const there = countBy(
+    audit.filter(({ phase }) => phase === 'outcome'),
+    toName,
+  )
+  return ['hour', 'day'].flatMap((span) => {
+    const counted = new Map<string, number>()
+    for (const row of rows('statistics').filter((each) => each.span === span))
+      counted.set(toName(row), (counted.get(toName(row)) ?? 0) + Number(row.count))
+    return [...new Set([...there.keys(), ...counted.keys()])].flatMap((name) =>
+      counted.get(name) === there.get(name)
+        ? []
+        : [
+            `${counted.get(name) ?? 0} outcomes (${name}) are counted by ${span}, the log has ${there.get(name) ?? 0}`,
+          ],
+    )
+  })
 }
 
 /** A request that was under way when the person was erased may still be answered. */

@@ -26,7 +26,7 @@ export type RunReport = {
 
 /** How long the callers may need to get all their answers after the last disturbance. */
 const CALM_MS = 300_000
-const ASK_MS = 60_000
+const ASK_MS = 90_000
 
 /** One run: all that happens in it follows from the seed. */
 export async function runSeed(seed: number, template: Template, root: string): Promise<RunReport> {
@@ -84,6 +84,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
           asksUntilMs: current.elapsedMs + ASK_MS,
           untilMs: current.elapsedMs + CALM_MS,
         })
+        if (cluster.servers().length === 0) faults.push('no server runs, although all is calm')
         isEnding = true
         await Promise.all(keeping)
         await cluster.stop()

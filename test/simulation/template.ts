@@ -82,7 +82,13 @@ export async function createTemplate(
         keys.set(name, { id: row.id, text })
       }
       await fillRegistry(context)
-      const events = ['verification.completed', 'verification.expired', 'batch.completed']
+      const events = [
+        'verification.completed',
+        'verification.expired',
+        'batch.completed',
+        'source.down',
+        'source.up',
+      ]
       const request = { name: 'receiver', url: `${RECEIVER}/hooks`, events, keys: [] }
       const { secret } = await createEndpoint({ ...desk, allowPrivate: false }, request)
       const { toSubjectHash } = context
