@@ -21,7 +21,7 @@ export type Callers = {
   readonly finish: (patience: Patience) => Promise<void>
 }
 
-export type Patience = {
+type Patience = {
   /** Until then, what has no answer is asked for again. After it, what is pending is still read. */
   readonly asksUntilMs: number
   readonly untilMs: number

@@ -18,7 +18,7 @@ class DiskError extends Error {
 }
 
 /** What the disk does wrong, for a while. */
-export type DiskFault = 'full' | 'locked' | undefined
+type DiskFault = 'full' | 'locked' | undefined
 
 /** At which statement a process dies, and on which side of it. */
 type Death = { left: number; readonly side: 'before' | 'after'; readonly only: RegExp }

@@ -9,7 +9,7 @@ import type { Vendors } from './vendors.ts'
 import { world } from './world.ts'
 
 /** What goes wrong in a run. Each run draws some of them, so that rare combinations appear. */
-export const DISTURBANCES = [
+const DISTURBANCES = [
   'vendors',
   'kill',
   'kill_at_statement',
@@ -33,7 +33,7 @@ const NOT_ON: Readonly<Record<Engine, readonly Disturbance[]>> = {
   postgres: SQLITE_DISTURBANCES,
 }
 
-export type Scene = {
+type Scene = {
   readonly engine: Engine
   readonly cluster: Cluster
   readonly vendors: Vendors

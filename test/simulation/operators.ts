@@ -8,9 +8,9 @@ import { processOf, world } from './world.ts'
 
 /** What an operator does while servers run, at the console or by a command. */
 export const DEEDS = ['revoke', 'roll', 'erase', 'rotate', 'back_up'] as const
-export type Deed = (typeof DEEDS)[number]
+type Deed = (typeof DEEDS)[number]
 
-export type BackupFacts = { readonly file: string; readonly begunAt: number; readonly endedAt: number }
+type BackupFacts = { readonly file: string; readonly begunAt: number; readonly endedAt: number }
 
 export type Operators = {
   readonly act: (deed: Deed) => Promise<void>

@@ -42,7 +42,7 @@ const CONDUCTS = [
   'other_person',
   'half_a_record',
 ] as const
-export type VendorConduct = (typeof CONDUCTS)[number]
+type VendorConduct = (typeof CONDUCTS)[number]
 
 /** The mood of a vendor: what it does with the requests of a time. */
 type Mood = { readonly conducts: readonly VendorConduct[]; readonly isReachable: boolean }

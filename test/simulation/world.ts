@@ -23,7 +23,7 @@ type Event = {
 const { setImmediate: realImmediate } = globalThis
 
 /** Wall time at which every run begins: a Monday, 09:00 in Lagos. */
-export const EPOCH_MS = Date.UTC(2026, 1, 2, 8)
+const EPOCH_MS = Date.UTC(2026, 1, 2, 8)
 
 /**
  * All times are multiples of this, so that sums and differences are exact whenever the run begins. One event takes this long: without
@@ -222,7 +222,7 @@ export function beginWorld(seed: number): World {
 }
 
 /** Called before every run: they empty the pools of random bytes of modules. */
-export const RESETS: (() => void)[] = []
+const RESETS: (() => void)[] = []
 Object.assign(globalThis, { simulationResets: RESETS })
 
 export function world(): World {

@@ -9,7 +9,6 @@ const now =
     work(...given)
 
 export const appendFile = now(fs.appendFileSync)
-export const copyFile = now(fs.copyFileSync)
 export const link = now(fs.linkSync)
 export const mkdir = now(fs.mkdirSync)
 export const mkdtemp = now(fs.mkdtempSync)
@@ -19,7 +18,6 @@ export const rename = now(fs.renameSync)
 export const rm = now(fs.rmSync)
 export const stat = now(fs.statSync)
 export const statfs = now(fs.statfsSync)
-export const unlink = now(fs.unlinkSync)
 export const writeFile = now(fs.writeFileSync)
 
 /** The part of a FileHandle that the product uses. */

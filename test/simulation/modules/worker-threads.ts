@@ -8,4 +8,3 @@ const own = threads.get(new URL(import.meta.url).search)
 export const parentPort = own?.parentPort ?? null
 export const workerData = own?.workerData
 export const isMainThread = own === undefined
-export const threadId = 0
