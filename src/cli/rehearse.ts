@@ -282,6 +282,9 @@ function onInterrupt() {
     void (clean?.() ?? Promise.resolve()).finally(() => process.exit(code))
   }
   process.on('SIGINT', stop).on('SIGTERM', stop)
+  // A terminal that is gone must not end the rehearsal before it has cleaned up.
+  process.on('SIGHUP', () => stop('SIGTERM'))
+  process.stderr.on('error', () => {})
   return {
     onCleanup: (run: () => Promise<void>) => {
       clean = run

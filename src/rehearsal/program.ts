@@ -36,7 +36,9 @@ export type Program = {
   readonly run: (settings: Settings, ...args: readonly string[]) => Promise<Finished>
   /** `maxFileBytes`: writes beyond this size of a file fail, as on a disk that fails. */
   readonly startServer: (settings: Settings, options?: { readonly maxFileBytes?: number }) => Promise<Server>
-  /** Kills what runs. */
+  /** Kills what runs, now. */
+  readonly killAll: () => void
+  /** Kills what runs, and waits for its end. */
   readonly close: () => Promise<void>
 }
 
@@ -75,6 +77,9 @@ export function createProgram(cwd: string): Program {
       return { code: code as number | null, stdout, stderr }
     },
     startServer: (settings, { maxFileBytes } = {}) => openServer(start(settings, ['serve'], maxFileBytes)),
+    killAll: () => {
+      for (const child of running) signalGroup(child)
+    },
     close: async () => {
       isClosed = true
       await Promise.all([...running].map(killGroup))
@@ -97,16 +102,18 @@ function toCommand(args: readonly string[], maxFileBytes: number | undefined): s
 }
 
 async function killGroup(child: ChildProcess): Promise<void> {
-  const { pid } = child
-  if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  if (child.exitCode !== null || child.signalCode !== null) return
   const closed = once(child, 'exit')
+  if (signalGroup(child)) await closed
+}
+
+/** False if it has just ended. */
+function signalGroup({ pid }: ChildProcess): boolean {
   try {
-    process.kill(-pid, 'SIGKILL')
+    return pid !== undefined && process.kill(-pid, 'SIGKILL')
   } catch {
-    // It has just ended.
-    return
+    return false
   }
-  await closed
 }
 
 async function openServer(child: ReturnType<typeof spawn>): Promise<Server> {

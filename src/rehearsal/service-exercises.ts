@@ -39,7 +39,7 @@ async function revoke(stage: Stage, recorder: Recorder, id: string): Promise<num
 }
 
 /** The key worked before, and no answer that was asked for a second after its end was given. */
-function checkRevoked(
+export function checkRevoked(
   recorder: Pick<Recorder, 'check' | 'detected'>,
   answers: readonly Answer[],
   revokedAt: number,
@@ -170,7 +170,7 @@ function toFirstArrivals(received: readonly Pick<Received, 'id'>[]): ReadonlyMap
 }
 
 /** `rows`: all events of the endpoint. */
-function checkArrival(
+export function checkArrival(
   recorder: Pick<Recorder, 'check'>,
   accepted: readonly string[],
   rows: readonly DeliveryRow[],
@@ -187,7 +187,7 @@ function checkArrival(
 }
 
 /** `waiting`: the events that waited together, in their order. */
-function checkOrder(
+export function checkOrder(
   recorder: Pick<Recorder, 'check'>,
   waiting: readonly DeliveryRow[],
   received: readonly Pick<Received, 'id'>[],

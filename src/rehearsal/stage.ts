@@ -100,13 +100,26 @@ export async function openStage(
   }
 }
 
-async function buildStage(options: StageOptions, cleanup: Cleanup): Promise<Stage> {
-  const { config, given, databaseUrl, keep, say } = options
+/** The folder and the processes of the stage. They end with this process, also where `close` was not reached. */
+function openWorkshop({ keep, say }: StageOptions, cleanup: Cleanup) {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-rehearsal-'))
   if (keep) say(`The copy is kept in ${folder}.`)
-  else cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
   const program = createProgram(folder)
+  const remove = () => {
+    program.killAll()
+    if (!keep) rmSync(folder, { recursive: true, force: true })
+  }
+  process.once('exit', remove)
+  cleanup.add(() => process.off('exit', remove))
+  cleanup.add(remove)
   cleanup.add(program.close)
+  return { folder, program }
+}
+
+async function buildStage(options: StageOptions, cleanup: Cleanup): Promise<Stage> {
+  const { config, given, databaseUrl, failoverCommand, say } = options
+  const { folder, program } = openWorkshop(options, cleanup)
+  const backup = options.backup === undefined ? undefined : findBackup(options.backup)
   const rootKeys = await readRootKeys(config)
   const receiver = await openReceiver()
   cleanup.add(receiver.close)
@@ -114,50 +127,53 @@ async function buildStage(options: StageOptions, cleanup: Cleanup): Promise<Stag
   const proxy = databaseUrl === undefined ? undefined : await openPostgresProxy(databaseUrl)
   if (proxy) cleanup.add(proxy.close)
   const data = createCopyFolders(folder, databaseUrl)
-  const { settings, notes } = toCopySettings(config, given, {
+  const { settings: copied, notes } = toCopySettings(config, given, {
     ...data,
     databaseUrl: proxy?.databaseUrl,
     rootKeys,
     vendors: Object.fromEntries([...vendors].map(([name, standIn]) => [name, standIn.settings])),
   })
-  const backup = options.backup === undefined ? undefined : findBackup(options.backup)
-  const origin = await fillCopy({ ...options, backup }, data, program, settings)
+  const origin = await fillCopy({ ...options, backup }, data, program, copied)
   say(`Copied: ${origin}.`)
   await quietCopy(data, receiver.copiedUrl)
   const { kind, noVendor } = findKind(config, vendors)
-  const own: Settings = noVendor === undefined ? settings : { ...settings, TABBAT_SANDBOX: 'on' }
-  const runJson = createRunJson(program, own)
+  const settings: Settings = noVendor === undefined ? copied : { ...copied, TABBAT_SANDBOX: 'on' }
+  const runJson = createRunJson(program, settings)
+  return {
+    ...{ data, program, settings, vendors, receiver, proxy, kind, noVendor, origin },
+    ...{ backup, config, folder, runJson, failoverCommand },
+    ...(await createAccess(runJson, receiver, noVendor)),
+    ...createServerHolder(program, settings),
+    notes: ['Vendors and receivers of webhooks were simulated on this machine.', ...notes],
+    close: cleanup.run,
+  }
+}
+
+/** The key and the endpoint of the rehearsal, made on the copy. */
+async function createAccess(
+  runJson: Stage['runJson'],
+  { url }: Receiver,
+  noVendor: string | undefined,
+): Promise<Pick<Stage, 'key' | 'endpoint'>> {
   const { key } = (await runJson(
     ...['keys', 'create', '--name', 'rehearsal', '--mode', noVendor === undefined ? 'live' : 'test'],
     ...['--subjects-per-day', '1000000'],
   )) as { key: string }
   const endpoint = (await runJson(
-    ...['webhooks', 'create', '--name', 'rehearsal', '--url', receiver.url],
+    ...['webhooks', 'create', '--name', 'rehearsal', '--url', url],
     ...['--event', 'verification.completed,source.down,source.up,audit.checkpoint'],
   )) as { id: string; secret: string }
+  return { key, endpoint }
+}
+
+function createServerHolder(program: Program, settings: Settings): Pick<Stage, 'server' | 'url'> {
   let running: Server | undefined
   return {
-    ...{
-      data,
-      program,
-      settings: own,
-      vendors,
-      receiver,
-      proxy,
-      key,
-      kind,
-      noVendor,
-      endpoint,
-      notes,
-      origin,
-    },
-    ...{ backup, config, folder, runJson, failoverCommand: options.failoverCommand },
     server: async (how) => {
-      if (!running?.isRunning()) running = await program.startServer(own, how)
+      if (!running?.isRunning()) running = await program.startServer(settings, how)
       return running
     },
     url: () => running?.url ?? '',
-    close: cleanup.run,
   }
 }
 

@@ -88,7 +88,7 @@ async function rehearseFault(
     recorder.check('verifications work before the fault', toAnswersText(load.answers), false)
     return
   }
-  const others = [...stage.vendors].filter(([each]) => each !== first.name).length
+  const isAlone = stage.vendors.size === 1
   const label = `${first.name}: ${fault.replaceAll('_', ' ')}`
   const seen = server.log.length
   first.standIn.fail(fault)
@@ -96,7 +96,7 @@ async function rehearseFault(
   const from = recorder.now()
   const noticed = await waitForNotice(server, first.name, seen, NOTICE_MS)
   if (noticed !== undefined) recorder.detected(recorder.now() - from)
-  const pending = name === 'vendor-down' && others === 0 ? await askPending(callers) : undefined
+  const pending = name === 'vendor-down' && isAlone ? await askPending(callers) : undefined
   await pause(LONGER_MS)
   first.standIn.fail(undefined)
   end()
@@ -110,24 +110,7 @@ async function rehearseFault(
     noticed === undefined ? `nothing within ${toTime(NOTICE_MS)}` : `${noticed.event}`,
     noticed !== undefined,
   )
-  if (others > 0)
-    recorder.check(
-      `${label}: another vendor answers, and every verification is verified`,
-      toAnswersText(during),
-      during.length > 0 && during.every(isVerified),
-    )
-  else
-    recorder.check(
-      `${label}: callers get ${alone.map(toStatusText).join(' or ')}, and never "not verified"`,
-      toAnswersText(during),
-      during.length > 0 && during.every((answer) => isVerified(answer) || alone.includes(answer.code)),
-    )
-  const slowest = Math.max(0, ...answers.map(({ ms }) => ms))
-  recorder.check(
-    `${label}: no caller waits longer than 15 s`,
-    `the slowest answer took ${toTime(slowest)}`,
-    slowest <= MAX_ANSWER_MS,
-  )
+  checkAnswers(recorder, label, { during, answers, alone: isAlone ? alone : undefined })
   recorder.check(
     `${label}: the vendor is used again after the fault, within ${toTime(RETURN_MS)}`,
     backMs === undefined ? 'it is not' : `after ${toTime(backMs)}`,
@@ -135,6 +118,43 @@ async function rehearseFault(
   )
   if (pending !== undefined) await checkPending(callers, recorder, pending)
 }
+
+type Seen = {
+  readonly during: readonly Answer[]
+  readonly answers: readonly Answer[]
+  /** The codes that are allowed; undefined if another vendor must answer. */
+  readonly alone: readonly string[] | undefined
+}
+
+export function checkAnswers(
+  recorder: Pick<Recorder, 'check'>,
+  label: string,
+  { during, answers, alone }: Seen,
+): void {
+  recorder.check(
+    alone === undefined
+      ? `${label}: another vendor answers, and every verification is verified`
+      : `${label}: callers get ${alone.map(toStatusText).join(' or ')}, and never "not verified"`,
+    toAnswersText(during),
+    during.length > 0 && during.every((answer) => isVerified(answer) || (alone ?? []).includes(answer.code)),
+  )
+  const wrong = answers.filter((answer) => isVerified(answer) && !isAboutQuestion(answer))
+  recorder.check(
+    `${label}: every record is about the number and the phone that were asked`,
+    wrong.length === 0 ? 'each is' : `${wrong.length} are not`,
+    wrong.length === 0,
+  )
+  const slowest = Math.max(0, ...answers.map(({ ms }) => ms))
+  recorder.check(
+    `${label}: no caller waits longer than 15 s`,
+    `the slowest answer took ${toTime(slowest)}`,
+    slowest <= MAX_ANSWER_MS,
+  )
+}
+
+/** The key of the rehearsal hides neither. */
+const isAboutQuestion = ({ body, question }: Answer) =>
+  body.includes(question.number) && body.includes(question.phone)
 
 const isVerified = ({ status, code }: Pick<Answer, 'status' | 'code'>) =>
   status === 200 && code === 'verified'

@@ -28,6 +28,24 @@ export function describeInstalled(toProgram: () => Program, settings: Settings =
     expect(await runProgram(toProgram(), data, 'audit', 'verify')).toMatchObject({ code: 0 })
   })
 
+  it('rehearses: it starts itself again on a copy', async () => {
+    const data = { ...quiet, TABBAT_DATA_DIR: newDataDir() }
+    await runProgram(toProgram(), data, 'keys', 'create', '--name', 'shop', '--mode', 'live')
+    const only = ['restore', 'tampered-log', ...(process.platform === 'win32' ? [] : ['disk-failing'])]
+    const { code, stdout, stderr } = await runProgram(
+      toProgram(),
+      data,
+      'rehearse',
+      '--json',
+      '--only',
+      ...only,
+    )
+    const { exercises } = JSON.parse(stdout || '{}') as { exercises?: { name: string; status: string }[] }
+    const statuses = exercises?.map(({ name, status }) => `${name}: ${status}`).toSorted()
+    expect(statuses, stderr).toEqual(only.map((name) => `${name}: as_expected`).toSorted())
+    expect(code).toBe(0)
+  })
+
   it.each(['1', '2'])('serves the API, the reference and the console with %s workers', async (workers) => {
     const server = await startServer({ ...quiet, TABBAT_WORKERS: workers }, toProgram())
     const answer = await verifyNin(server.url, SANDBOX_KEY, '12345678901', '08031234567')

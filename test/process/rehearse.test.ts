@@ -1,0 +1,272 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, hasPostgres } from '../postgres.ts'
+import { type Finished, newDataDir, type Settings, tabbat } from './tabbat.ts'
+
+/** A rehearsal takes some minutes, and longer on a busy machine. */
+const TIMEOUT = { timeout: 900_000 }
+
+/** Vendors at their real addresses: a rehearsal must not call them. */
+const VENDORS = {
+  TABBAT_NIN_SOURCES: 'dojah,prembly',
+  TABBAT_DOJAH_APP_ID: 'not-an-account',
+  TABBAT_DOJAH_SECRET: 'not-a-secret',
+  TABBAT_DOJAH_PRICE: '50',
+  TABBAT_PREMBLY_API_KEY: 'not-a-key',
+}
+
+type Exercise = {
+  readonly name: string
+  readonly status: string
+  readonly checks: readonly { readonly expected: string; readonly seen: string; readonly ok: boolean }[]
+}
+
+const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-rehearse-test-'))
+
+/** Its temporary files are in a folder of their own, so that what it leaves is seen. */
+async function rehearse(
+  settings: Settings,
+  ...args: string[]
+): Promise<Finished & { exercises: Exercise[]; left: string[] }> {
+  const TMPDIR = newFolder()
+  const finished = await tabbat({ ...settings, TMPDIR }, 'rehearse', '--json', ...args)
+  const { exercises = [] } = finished.stdout === '' ? {} : JSON.parse(finished.stdout)
+  return { ...finished, exercises, left: readdirSync(TMPDIR) }
+}
+
+const wrongOf = (exercises: readonly Exercise[]) =>
+  exercises
+    .filter(({ status }) => status !== 'as_expected' && status !== 'skipped')
+    .map(({ name, status, checks }) => ({ name, status, wrong: checks.filter(({ ok }) => !ok) }))
+const namesWith = (exercises: readonly Exercise[], status: string) =>
+  exercises.filter((exercise) => exercise.status === status).map(({ name }) => name)
+
+/** A data folder with people, a key, and an endpoint of webhooks that has something waiting. */
+async function fillData(settings: Settings, hookUrl: string): Promise<void> {
+  const own = { ...settings, TABBAT_WEBHOOKS_PRIVATE: 'on' }
+  await tabbat(own, 'import', 'nin', 'docs/examples/nin.ndjson')
+  await tabbat(own, 'keys', 'create', '--name', 'shop', '--mode', 'live')
+  const all = 'verification.completed,source.down,source.up,audit.checkpoint,catalogue.changed'
+  await tabbat(own, 'webhooks', 'create', '--name', 'ops', '--url', hookUrl, '--event', all)
+  // Each signs a checkpoint, which waits for the endpoint.
+  await tabbat(own, 'keys', 'create', '--name', 'second', '--mode', 'test')
+}
+
+const outside = Object.values(networkInterfaces())
+  .flat()
+  .find((each) => each?.family === 'IPv4' && !each.internal)?.address
+
+/** Counts what arrives at an address of this machine that is not loopback, as a real receiver or collector would have. */
+async function startOutside() {
+  let connections = 0
+  const server = createServer((_request, response) => response.end())
+  server.on('connection', () => {
+    connections += 1
+  })
+  await once(server.listen(0, '0.0.0.0'), 'listening')
+  const url = `http://${outside ?? '127.0.0.2'}:${(server.address() as AddressInfo).port}`
+  return { url, count: () => connections, close: () => void server.close() }
+}
+
+describe.concurrent('tabbat rehearse', () => {
+  it(
+    'makes every exercise on a copy of a SQLite folder with two vendors, reaches nobody, and leaves nothing',
+    TIMEOUT,
+    async () => {
+      const elsewhere = await startOutside()
+      const data = { ...VENDORS, TABBAT_DATA_DIR: newDataDir() }
+      await fillData(data, `${elsewhere.url}/hooks`)
+      const before = readFileSync(join(data.TABBAT_DATA_DIR, 'tabbat.db'))
+      const report = newFolder()
+      const settings = { ...data, OTEL_EXPORTER_OTLP_ENDPOINT: elsewhere.url, TABBAT_SOURCES_PRIVATE: 'on' }
+      const { code, exercises, left, stderr } = await rehearse(settings, '--report', report)
+      expect(wrongOf(exercises), stderr).toEqual([])
+      expect(code).toBe(0)
+      expect(namesWith(exercises, 'skipped')).toEqual(['postgres-cut', 'postgres-silent', 'failover'])
+      expect(exercises).toHaveLength(14)
+      expect(left).toEqual([])
+      expect(elsewhere.count()).toBe(0)
+      // The data itself is only read.
+      expect(readFileSync(join(data.TABBAT_DATA_DIR, 'tabbat.db')).equals(before)).toBe(true)
+      expect(readdirSync(report).toSorted()).toEqual(['report.html', 'report.json'])
+      const page = readFileSync(join(report, 'report.html'), 'utf8')
+      // Neither numbers and phones, nor keys and secrets.
+      expect(page).not.toMatch(/\b\d{11}\b|tbt_live_|whsec_|not-a-/)
+      elsewhere.close()
+    },
+  )
+
+  it.runIf(hasPostgres())(
+    'makes those of PostgreSQL on a database that is called a copy',
+    TIMEOUT,
+    async () => {
+      const databaseUrl = await createTestDatabase()
+      const settings = { ...VENDORS, TABBAT_DATA_DIR: newDataDir() }
+      await fillData({ ...settings, TABBAT_DATABASE_URL: databaseUrl }, 'http://127.0.0.1:9/hooks')
+      const skipped = ['vendor-slow', 'vendor-wrong', 'vendor-no-funds']
+      const named = ['--database-url', databaseUrl, '--yes-on-a-copy', '--skip', ...skipped]
+      const { code, exercises, left, stderr } = await rehearse(settings, ...named)
+      expect(wrongOf(exercises), stderr).toEqual([])
+      expect(code).toBe(0)
+      expect(namesWith(exercises, 'skipped')).toEqual(['database-locked', 'disk-failing', 'failover'])
+      expect(namesWith(exercises, 'as_expected')).toContain('postgres-silent')
+      expect(left).toEqual([])
+    },
+  )
+})
+
+describe.concurrent('a rehearsal with something wrong', () => {
+  let data: Settings
+  let backup = ''
+
+  beforeAll(async () => {
+    data = { TABBAT_DATA_DIR: newDataDir() }
+    await fillData(data, 'http://127.0.0.1:9/hooks')
+    backup = join(newFolder(), 'tabbat.backup')
+    await tabbat(data, 'backup', backup)
+  }, TIMEOUT.timeout)
+
+  it('restores a backup that is whole, and says how old it is', TIMEOUT, async () => {
+    const { code, stdout } = await rehearse(data, '--backup', backup, '--only', 'restore')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/The backup is of 20\d\d-[^"]* old/)
+  })
+
+  it('says that a backup is damaged, with exit code 1', TIMEOUT, async () => {
+    const bytes = readFileSync(backup)
+    bytes.writeUInt8(bytes.readUInt8(bytes.length - 40) ^ 1, bytes.length - 40)
+    const damaged = join(newFolder(), 'tabbat.backup')
+    writeFileSync(damaged, bytes)
+    const { code, exercises, left } = await rehearse(data, '--backup', damaged, '--only', 'restore')
+    expect(code).toBe(1)
+    expect(wrongOf(exercises)).toMatchObject([
+      { name: 'restore', status: 'differed', wrong: [{ expected: 'the backup can be restored' }] },
+    ])
+    expect(left).toEqual([])
+  })
+
+  it('says that a row is missing from the audit log, with exit code 1', TIMEOUT, async () => {
+    const own = { TABBAT_DATA_DIR: newDataDir() }
+    await fillData(own, 'http://127.0.0.1:9/hooks')
+    const database = new DatabaseSync(join(own.TABBAT_DATA_DIR, 'tabbat.db'))
+    database.exec('DROP TRIGGER audit_no_delete; DELETE FROM audit WHERE sequence = 2')
+    database.close()
+    const { code, exercises } = await rehearse(own, '--only', 'tampered-log')
+    expect(code).toBe(1)
+    expect(wrongOf(exercises)).toMatchObject([
+      { name: 'tampered-log', status: 'differed', wrong: [{ expected: 'the log is whole before' }] },
+    ])
+  })
+
+  it('says that a server accepts every key, with exit code 1', TIMEOUT, async () => {
+    const server = createServer((_request, response) =>
+      response.end('{"success":true,"data":{"request_reference":"ver_1"}}'),
+    )
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const keyFile = join(newFolder(), 'test.key')
+    writeFileSync(keyFile, 'tbt_test_sandbox0EveryNumberWorksInTheTestSandbox1yrrmt\n', { mode: 0o600 })
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const args = ['--url', url, '--key-file', keyFile, '--yes-on-a-copy', '--only', 'wrong-key', 'answers']
+    const { code, exercises } = await rehearse({}, ...args)
+    server.close()
+    expect(code).toBe(1)
+    expect(wrongOf(exercises)).toMatchObject([{ name: 'wrong-key', wrong: [{ seen: 'status 200' }, {}] }])
+  })
+})
+
+describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,', () => {
+  it.each([
+    ['a folder without a database', [], /^error: There is no database at .*\n$/],
+    [
+      'an unknown exercise',
+      ['--only', 'war'],
+      /^error: There is no such exercise\. Choose from: vendor-down, .*\n$/,
+    ],
+    ['nothing that is left', ['--only', 'kill', '--skip', 'kill'], /^error: No exercise is left\..*\n$/],
+    [
+      'a database that nobody called a copy',
+      ['--database-url', 'postgres://127.0.0.1/live'],
+      /^error: The exercises change the database of --database-url\. .*--yes-on-a-copy\.\n$/,
+    ],
+    ['a server that nobody called staging', ['--url', 'https://x.example'], /^error: .*--yes-on-a-copy\.\n$/],
+    [
+      'a server over plain http',
+      ['--url', 'http://x.example'],
+      /^error: option '--url.*plain http is for this machine\.\n/,
+    ],
+    ['a missing backup', ['--backup', '/nowhere.backup'], /There is no backup at \/nowhere\.backup\./],
+    [
+      'a report in a place that is no folder',
+      ['--report', '/dev/null/x'],
+      /error: The report cannot be written to/,
+    ],
+  ] as const)('%s', async (_what, args, sentence) => {
+    const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_ROOT_KEY: '0'.repeat(64) }
+    const { code, stderr, left } = await rehearse(settings, ...args)
+    expect(stderr.replace(/^Database: .*\n/, '')).toMatch(sentence)
+    expect(code).toBe(2)
+    expect(left).toEqual([])
+  })
+
+  it('a live key for a staging server, because vendors would be paid', async () => {
+    const keyFile = join(newFolder(), 'live.key')
+    writeFileSync(keyFile, 'tbt_live_0000\n', { mode: 0o600 })
+    const args = ['--url', 'https://x.example', '--key-file', keyFile, '--yes-on-a-copy']
+    const { code, stderr } = await rehearse({}, ...args)
+    expect([code, stderr]).toEqual([2, expect.stringContaining('must be a test key')])
+  })
+
+  it('a PostgreSQL database on which a server runs, whatever is confirmed', async () => {
+    if (!hasPostgres()) return
+    const databaseUrl = await createTestDatabase()
+    const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_DATABASE_URL: databaseUrl }
+    const { startServer } = await import('./tabbat.ts')
+    const server = await startServer({ ...settings, TABBAT_LOG_LEVEL: 'silent' })
+    const named = ['--database-url', databaseUrl, '--yes-on-a-copy']
+    const { code, stderr } = await rehearse(settings, ...named)
+    await server.stop()
+    expect([code, stderr]).toEqual([2, expect.stringContaining('A server is running on that database')])
+  })
+})
+
+it('Ctrl-C ends the server on the copy, and deletes the copy', TIMEOUT, async () => {
+  const TMPDIR = newFolder()
+  const data = { TABBAT_DATA_DIR: newDataDir() }
+  await fillData(data, 'http://127.0.0.1:9/hooks')
+  const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
+  const child = spawn('bin/tabbat', ['rehearse', '--only', 'database-locked'], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const exited = once(child, 'exit')
+  const { promise: copied, resolve } = Promise.withResolvers<void>()
+  child.stderr.on('data', (piece) => String(piece).includes('Copied') && resolve())
+  await copied
+  const [copy = ''] = readdirSync(TMPDIR)
+  await expect.poll(() => readdirSync(join(TMPDIR, copy, 'data'))).toContain('tabbat.db-wal')
+  child.kill('SIGINT')
+  expect(await exited).toEqual([130, null])
+  expect(readdirSync(TMPDIR)).toEqual([])
+})
+
+it('a reader that goes away ends it, and the copy is deleted all the same', TIMEOUT, async () => {
+  const TMPDIR = newFolder()
+  const data = { TABBAT_DATA_DIR: newDataDir() }
+  await fillData(data, 'http://127.0.0.1:9/hooks')
+  const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
+  const child = spawn('bin/tabbat', ['rehearse', '--only', 'revoked-key'], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  child.stdout.destroy()
+  child.stderr.destroy()
+  await once(child, 'exit')
+  expect(readdirSync(TMPDIR)).toEqual([])
+})

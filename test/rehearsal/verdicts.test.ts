@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest'
+import { checkRepeats, checkRows } from '../../src/rehearsal/crash-exercises.ts'
+import { isSigned } from '../../src/rehearsal/receiver.ts'
+import { checkArrival, checkOrder, checkRevoked } from '../../src/rehearsal/service-exercises.ts'
+import { checkAnswers } from '../../src/rehearsal/vendor-exercises.ts'
+
+type Answer = Parameters<typeof checkRepeats>[1][number]
+
+/** Collects the verdicts of a check. */
+function judge(work: (recorder: Parameters<typeof checkRevoked>[0]) => void): boolean[] {
+  const verdicts: boolean[] = []
+  work({ check: (_expected, _seen, ok) => void verdicts.push(ok), detected: () => {} })
+  return verdicts
+}
+
+const answer = (name: string, more: Partial<Answer> = {}): Answer => ({
+  at: 0,
+  ms: 5,
+  status: 200,
+  code: 'verified',
+  reference: `ver_${name}`,
+  body: `body of ${name}`,
+  isReplay: false,
+  question: { number: '00010000001', phone: '08030000001', idempotencyKey: name, consent: name },
+  ...more,
+})
+
+describe('after a kill, repeats', () => {
+  it('are as expected if answered ones are the same and others are verified', () => {
+    const first = [answer('a'), answer('b', { status: 0, code: 'no_answer', body: '' })]
+    expect(judge((recorder) => checkRepeats(recorder, first, [answer('a'), answer('b')]))).toEqual([
+      true,
+      true,
+    ])
+  })
+
+  it('differ if an answer has other bytes', () => {
+    const again = [answer('a', { body: 'another body' })]
+    expect(judge((recorder) => checkRepeats(recorder, [answer('a')], again))).toEqual([false, true])
+  })
+
+  it('differ if one that was cut off fails', () => {
+    const first = [answer('a'), answer('b', { status: 0 })]
+    const again = [answer('a'), answer('b', { status: 503, code: 'audit_unavailable' })]
+    expect(judge((recorder) => checkRepeats(recorder, first, again))).toEqual([true, false])
+  })
+
+  it('differ if nothing was answered before: then nothing was compared', () => {
+    expect(judge((recorder) => checkRepeats(recorder, [], []))[0]).toBe(false)
+  })
+})
+
+describe('the rows of the audit log', () => {
+  const row = (name: string, outcome = 'verified') => ({ reference: `ver_${name}`, consent: name, outcome })
+
+  it('are as expected if each answer has one', () => {
+    expect(judge((recorder) => checkRows(recorder, [answer('a')], [row('a')]))).toEqual([true, true])
+  })
+
+  it('differ if an acknowledged verification is missing, or has another outcome', () => {
+    expect(judge((recorder) => checkRows(recorder, [answer('a'), answer('b')], [row('a')]))[0]).toBe(false)
+    expect(judge((recorder) => checkRows(recorder, [answer('a')], [row('a', 'not_verified')]))[0]).toBe(false)
+  })
+
+  it('differ if an Idempotency-Key was executed twice', () => {
+    const twice = [row('a'), { ...row('a'), reference: 'ver_other' }]
+    expect(judge((recorder) => checkRows(recorder, [answer('a')], twice))).toEqual([true, false])
+  })
+})
+
+describe('a revoked key', () => {
+  const at = (time: number, status: number) =>
+    answer('a', { at: time, status, code: status === 200 ? 'verified' : 'unauthenticated' })
+
+  it('is as expected if it is refused from a second after the command on', () => {
+    const answers = [at(100, 200), at(5100, 200), at(5900, 401), at(6100, 401)]
+    expect(judge((recorder) => checkRevoked(recorder, answers, 5000))).toEqual([true, true])
+  })
+
+  it('differs if one answer is given later, or if none was asked for', () => {
+    const late = [at(100, 200), at(6100, 401), at(6200, 200)]
+    expect(judge((recorder) => checkRevoked(recorder, late, 5000))).toEqual([true, false])
+    expect(judge((recorder) => checkRevoked(recorder, [at(100, 200)], 5000))).toEqual([true, false])
+  })
+
+  it('differs if it did not work before', () => {
+    expect(judge((recorder) => checkRevoked(recorder, [at(100, 401), at(6100, 401)], 5000))[0]).toBe(false)
+  })
+})
+
+describe('webhooks', () => {
+  const row = (id: string, reference: string, state = 'delivered') => ({ id, reference, state })
+  const rows = [row('1', 'x'), row('2', 'x'), row('3', 'y')]
+  const received = (...ids: string[]) => ids.map((id) => ({ id }))
+
+  it('are as expected if all arrive, in any order of references', () => {
+    expect(judge((recorder) => checkArrival(recorder, ['y'], rows, received('3', '1', '2')))).toEqual([true])
+    expect(judge((recorder) => checkOrder(recorder, rows, received('3', '1', '2')))).toEqual([true])
+  })
+
+  it('differ if one is lost, or an accepted verification has no event', () => {
+    expect(judge((recorder) => checkArrival(recorder, [], rows, received('1', '3')))).toEqual([false])
+    expect(judge((recorder) => checkArrival(recorder, ['z'], rows, received('1', '2', '3')))).toEqual([false])
+  })
+
+  it('differ if those of one reference change their order; a repeated delivery does not count', () => {
+    expect(judge((recorder) => checkOrder(recorder, rows, received('2', '1', '3')))).toEqual([false])
+    expect(judge((recorder) => checkOrder(recorder, rows, received('1', '2', '1', '3')))).toEqual([true])
+  })
+
+  it('are signed by the secret of the endpoint, or not', () => {
+    // The example of the specification of Standard Webhooks.
+    const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+    const sent = {
+      id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      timestamp: '1614265330',
+      signature: 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+      body: '{"test": 2432232314}',
+    }
+    expect(isSigned(sent, secret)).toBe(true)
+    expect(isSigned({ ...sent, body: '{"test": 1}' }, secret)).toBe(false)
+    expect(isSigned({ ...sent, signature: '' }, secret)).toBe(false)
+  })
+})
+
+describe('answers while a vendor fails', () => {
+  const about = (more: Partial<Answer> = {}) =>
+    answer('a', { body: '{"nin":"00010000001","phone":"08030000001"}', ...more })
+  const down = about({ status: 503, code: 'source_unavailable' })
+  const judgeAnswers = (during: readonly Answer[], alone?: readonly string[]) =>
+    judge((recorder) => checkAnswers(recorder, 'dojah', { during, answers: during, alone }))
+
+  it('are as expected if another vendor answers all', () => {
+    expect(judgeAnswers([about(), about()])).toEqual([true, true, true])
+  })
+
+  it('differ if one is refused although there is another vendor', () => {
+    expect(judgeAnswers([about(), down])).toEqual([false, true, true])
+  })
+
+  it('of a single vendor may be refused, but never "not verified"', () => {
+    expect(judgeAnswers([down], ['source_unavailable'])).toEqual([true, true, true])
+    const denied = about({ status: 422, code: 'not_verified' })
+    expect(judgeAnswers([down, denied], ['source_unavailable'])[0]).toBe(false)
+  })
+
+  it('differ if a record is about another number, or a caller waits too long', () => {
+    expect(judgeAnswers([about({ body: '{"nin":"00019999999","phone":"08030000001"}' })])[1]).toBe(false)
+    expect(judgeAnswers([about({ ms: 20_000 })])[2]).toBe(false)
+  })
+})
