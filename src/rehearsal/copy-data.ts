@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import type { Config } from '../context/config.ts'
 import { runKeyCommand } from '../crypto/root-key-command.ts'
@@ -30,13 +31,18 @@ export function createCopyFolders(folder: string, databaseUrl?: string): CopiedD
 /** Pages of each step: other processes may write between two steps, and then it begins again. */
 const PAGES = 20_000
 
+/** Throws if there is nothing to copy. */
+export function requireSqlite({ dataDir }: Config): void {
+  const path = join(dataDir, SQLITE_FILE)
+  if (!existsSync(path))
+    throw new UserError(
+      `There is no database at ${resolve(path)}. Run this where the server runs, or give --data-dir.`,
+    )
+}
+
 /** Copies the SQLite database by its online backup, while servers run. Only reads what it copies. */
 export async function copySqlite(config: Config, to: CopiedData): Promise<void> {
   const path = join(config.dataDir, SQLITE_FILE)
-  if (!existsSync(path))
-    throw new UserError(
-      `There is no database at ${resolve(path)}. Run this where the server runs, give --data-dir, or name a backup with --backup.`,
-    )
   // Before the database: a checkpoint that is not in the copy would look like a log that was cut.
   copyLists(config, to.checkpointDir, () => true)
   const source = new DatabaseSync(path, { readOnly: true })
@@ -115,18 +121,27 @@ async function withCopy<T>(
   }
 }
 
-/** A server that has renewed its row within this time is running. */
-const ALIVE_MS = 15_000
+/** A server renews its row every second. */
+const RENEWED_MS = 15_000
+const LOOK_AGAIN_MS = 4000
 
 /** Throws if a server uses the database: then it is not a copy, or the copy is in use. */
 export async function refuseRunningServers(data: CopiedData): Promise<void> {
-  const look = async (database: Database) => {
-    const row = await database.prepare('SELECT MAX(seen_at) AS seen_at FROM nodes').get()
-    return Number(row?.seen_at ?? 0) > Date.now() - ALIVE_MS
-  }
   // It may be live, so nothing of it is changed before it is known.
-  const isUsed = await withCopy(data, look, true)
-  if (isUsed)
+  const readLast = () =>
+    withCopy(
+      data,
+      async (database) => {
+        const row = await database.prepare('SELECT MAX(seen_at) AS seen_at FROM nodes').get()
+        return Number(row?.seen_at ?? 0)
+      },
+      true,
+    )
+  const last = await readLast()
+  if (last < Date.now() - RENEWED_MS) return
+  // It may be the row of a server that was killed.
+  await pause(LOOK_AGAIN_MS)
+  if ((await readLast()) > last)
     throw new UserError(
       'A server is running on that database, so it is live, or another rehearsal uses it. Stop the server, or name a copy.',
     )

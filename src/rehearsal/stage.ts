@@ -16,6 +16,7 @@ import {
   quietCopy,
   readRootKeys,
   refuseRunningServers,
+  requireSqlite,
   restoreCopy,
 } from './copy-data.ts'
 import { toCopySettings } from './copy-settings.ts'
@@ -118,6 +119,7 @@ function openWorkshop({ keep, say }: StageOptions, cleanup: Cleanup) {
 
 async function buildStage(options: StageOptions, cleanup: Cleanup): Promise<Stage> {
   const { config, given, databaseUrl, failoverCommand, say } = options
+  if (databaseUrl === undefined && config.databaseUrl === undefined) requireSqlite(config)
   const { folder, program } = openWorkshop(options, cleanup)
   const backup = options.backup === undefined ? undefined : findBackup(options.backup)
   const rootKeys = await readRootKeys(config)
