@@ -28,9 +28,10 @@ const ROOT = join(import.meta.dirname, '../..')
 const folder = values.from ?? mkdtempSync(join(tmpdir(), 'tabbat-coverage-'))
 if (values.from === undefined) await runTests(folder)
 
+const listed = values.of.split(',')
 const covered = new Map<string, Covered>()
 for (const name of readdirSync(folder)) addFile(join(folder, name))
-const files = globSync(`{${values.of},}/**/*.ts`, { cwd: ROOT }).filter((file) => !file.startsWith('/'))
+const files = listed.flatMap((part) => globSync(`${part}/**/*.ts`, { cwd: ROOT }))
 const reports = files.toSorted().map((file) => {
   const source = readFileSync(join(ROOT, file), 'utf8')
   return { file, ...listUnreached(source, covered.get(file)) }
@@ -63,7 +64,7 @@ function addFile(path: string): void {
   for (const script of result) {
     if (!script.url.startsWith('file://')) continue
     const file = relative(ROOT, new URL(script.url).pathname)
-    if (!file.startsWith('src/')) continue
+    if (!listed.some((part) => file.startsWith(`${part}/`))) continue
     const length = readFileSync(join(ROOT, file), 'utf8').length
     covered.set(file, addProcess(covered.get(file), script, length))
   }
