@@ -9,7 +9,7 @@ import { PRICES, VENDORS } from './vendors.ts'
  * What must hold after every run, whatever went wrong in it. The checks compare what callers, vendors and receivers saw with the rows
  * of the database, which are read by plain SQL. No code of the product takes part.
  */
-const INVARIANTS = {
+export const INVARIANTS = {
   'no acknowledged verification without its rows': findLost,
   'no verified answer that no vendor gave': findInvented,
   'no false "not verified"': findFalseDenials,

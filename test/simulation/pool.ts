@@ -7,7 +7,7 @@ import type { Engine } from './template.ts'
 /** A process keeps the modules of every thread that it simulated, so it is replaced after so many runs. */
 const RUNS_OF_CHILD = 150
 
-type PoolOptions = {
+export type PoolOptions = {
   readonly jobs: number
   readonly defect?: string | undefined
   /** Sqlite, unless it is given. */

@@ -23,7 +23,7 @@ type Event = {
 const { setImmediate: realImmediate } = globalThis
 
 /** Wall time at which every run begins: a Monday, 09:00 in Lagos. */
-const EPOCH_MS = Date.UTC(2026, 1, 2, 8)
+export const EPOCH_MS = Date.UTC(2026, 1, 2, 8)
 
 /**
  * All times are multiples of this, so that sums and differences are exact whenever the run begins. One event takes this long: without
