@@ -256,7 +256,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'event-overtakes': {
     says: 'an event does not wait for earlier ones with the same reference',
     breaks: 'every webhook is delivered or waiting, in order',
-    seed: 9,
+    seed: 34,
     defect: {
       file: 'src/webhooks/delivery-table.ts',
       find: 'AND p.reference = d.reference AND p.position',
