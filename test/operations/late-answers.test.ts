@@ -55,9 +55,11 @@ describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
   }
 
   beforeAll(async () => {
-    server = await openTestApp(
-      engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {},
-    )
+    server = await openTestApp({
+      // One test waits until it is over.
+      TABBAT_STORE_TIMEOUT: '5s',
+      ...(engine === 'PostgreSQL' && { TABBAT_DATABASE_URL: await createTestDatabase() }),
+    })
     // The worker of the server is replaced by one that begins when the test says so.
     server.context.lifecycle.stopping = true
     key = await server.createKey({ mode: 'live' })
