@@ -40,7 +40,7 @@ async function* fetchRows(tx: Database, table: DataTable): AsyncIterable<readonl
 
 /** Opens its own connection with a read transaction: writers are not blocked, and their writes are not seen. */
 async function withSqliteSnapshot<T>(path: string, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
-  const { exec, tx, close } = openSqlite(path)
+  const { exec, tx, close } = openSqlite(path, { mustExist: true })
   try {
     exec('BEGIN')
     // The snapshot begins with the first read, not with BEGIN.

@@ -5,17 +5,20 @@ import { failWith } from '../server/terminal.ts'
 import { refuseStrayDatabase } from './database.ts'
 import { addHelp } from './help.ts'
 
+type ServeOptions = { readonly worker?: string; readonly mustExist?: boolean }
+
 export function addServeCommand(program: Command): void {
   const serve = program
     .command('serve')
     .description('start the server; settings are environment variables')
     .addOption(new Option('--worker <number>', 'set by the process that starts the workers').hideHelp())
-    .action(async ({ worker }: { worker?: string }) => {
+    .addOption(new Option('--must-exist', 'set by the same process').hideHelp())
+    .action(async ({ worker, mustExist = false }: ServeOptions) => {
       const config = loadConfig()
       if (cluster.isPrimary) await refuseStrayDatabase(config)
       // Loaded here: the other commands need neither, and start several times faster.
       if (config.workers > 1 && cluster.isPrimary) (await import('../server/serve.ts')).runWorkers(config)
-      else await runServer(Number(worker ?? 1))
+      else await runServer(Number(worker ?? 1), mustExist)
     })
   addHelp(serve, {
     details:
@@ -47,9 +50,9 @@ export function addServeCommand(program: Command): void {
 }
 
 /** A worker that cannot start must exit itself: its channel to the primary process keeps it alive. */
-async function runServer(workerNumber: number): Promise<void> {
+async function runServer(workerNumber: number, mustExist: boolean): Promise<void> {
   try {
-    await (await import('../server/serve.ts')).serve(workerNumber)
+    await (await import('../server/serve.ts')).serve(workerNumber, mustExist)
   } catch (error) {
     failWith(error)
     if (cluster.isWorker) process.exit()

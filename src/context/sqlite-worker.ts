@@ -10,7 +10,7 @@ import { createTables, type Tables } from './tables.ts'
 const MAX_JOBS = 512
 
 const { path, timeoutMs } = workerData as WriterData
-const database = openSqlite(path, timeoutMs)
+const database = openSqlite(path, { timeoutMs, mustExist: true })
 const tables = createTables(database.tx)
 const walCheckpoints = createWalCheckpoints(path)
 const queue: WriterJob[] = []

@@ -114,14 +114,14 @@ async function openEngine(
   options: DatabaseOptions,
   onFailure: (error: unknown) => void,
 ): Promise<Database> {
-  const { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections } = options
+  const { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections, mustExist } = options
   // One of them is for heartbeats.
   const connections = databaseConnections && Math.max(1, databaseConnections - 1)
   const limits = writerThread ? toTimeLimits(timeoutMs) : COMMAND_LIMITS
   // Loaded on demand: a server on SQLite starts faster without the driver.
   const database =
     databaseUrl === undefined
-      ? openSqlite(path, timeoutMs)
+      ? openSqlite(path, { timeoutMs, mustExist })
       : await (await import('./postgres.ts')).openPostgres(databaseUrl, {
           startWaitMs,
           onFailure,

@@ -57,11 +57,20 @@ type Sqlite = Database & {
   readonly countPendingFrames: () => number
 }
 
-export function openSqlite(path: string, timeoutMs = BUSY_WAIT_MS): Sqlite {
+type SqliteOptions = {
+  readonly timeoutMs?: number | undefined
+  /** Refuse to create a new database: for a further connection to one that is in use. */
+  readonly mustExist?: boolean | undefined
+}
+
+export function openSqlite(
+  path: string,
+  { timeoutMs = BUSY_WAIT_MS, mustExist = false }: SqliteOptions = {},
+): Sqlite {
   // A little less, to leave time for the response.
   const busyWaitMs = timeoutMs * 0.95
   refuseOldSqlite()
-  const connection = connect(path)
+  const connection = connect(path, mustExist)
   const prepareSync = createPrepare(connection)
   const { exec, rollBack, onEnd } = createTransactionControl(connection)
   const { check: checkFiles } = createFileCheck(path, () => countFrames(connection))
@@ -171,12 +180,13 @@ async function whenFree<T>(waitMs: number, held: () => Promise<void> | undefined
   }
 }
 
-function connect(path: string): DatabaseSync {
+function connect(path: string, mustExist: boolean): DatabaseSync {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    if (!mustExist) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     // The write-ahead log takes its permissions from the file, so they are set before the log is created. An existing file
     // is not opened here: closing it would drop the locks of another connection of this process.
-    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+    if (!mustExist && !existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+    // Throws when the file is missing.
     chmodSync(path, 0o600)
     const connection = new DatabaseSync(path, { timeout: BUSY_WAIT_MS })
     connection.exec(PRAGMAS)

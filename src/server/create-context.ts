@@ -36,8 +36,9 @@ export async function createContext(
   config: Config,
   log = createLog(config.logLevel, config.logFile),
   workerNumber = 1,
+  mustExist = false,
 ): Promise<Context> {
-  const { base, keyring, recent, alarms, scrub } = await openBase(config, log, workerNumber)
+  const { base, keyring, recent, alarms, scrub } = await openBase(config, log, workerNumber, mustExist)
   const { store, audit, registry, guessLimit, certificate } = base
   const idempotency = openIdempotency(config, store, keyring, audit)
   const { sourceChain, catalogue, sourceCalls } = await openSources(config, { store, registry, audit, log })
@@ -92,10 +93,11 @@ export async function createContext(
 }
 
 /** What everything else needs: the store with its keys, the registry and the audit log. */
-async function openBase(config: Config, log: Log, workerNumber: number) {
+async function openBase(config: Config, log: Log, workerNumber: number, mustExist: boolean) {
   const fatal = createFatalStop(log)
   const certificate = openTlsCertificate(config, log)
   const { store, rootKeys, keyring } = await openSealedStore(config, {
+    mustExist,
     writerThread: true,
     onFatal: fatal.notice,
     timeoutMs: config.storeTimeout,

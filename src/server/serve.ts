@@ -24,14 +24,17 @@ import { dim, failWith, say, strong } from './terminal.ts'
 /** How long streams of the console may go on after the listeners have closed. A stalled client must not delay shutdown. */
 const STREAM_MS = 5000
 
-/** Runs the server until it is told to stop. Of several workers, the first has the admin listener and prints the banner. */
-export async function serve(workerNumber = 1): Promise<void> {
+/**
+ * Runs the server until it is told to stop. Of several workers, the first has the admin listener and prints the banner. With
+ * `mustExist` it does not create a database.
+ */
+export async function serve(workerNumber: number, mustExist: boolean): Promise<void> {
   const config = toWorkerConfig(loadConfig(), workerNumber)
   if (config.loopbackOnly === 'on') (await import('./loopback-only.ts')).refuseOtherMachines()
   const { promise: started, resolve: start } = Promise.withResolvers<Context>()
   // A signal that comes during the start must not end the process.
   onReloadSignal(config, () => void started.then(reload))
-  const context = await createContext(config, undefined, workerNumber)
+  const context = await createContext(config, undefined, workerNumber, mustExist)
   await context.store.refuseWrites()
   const app = createApiServer(context)
   const isFirst = workerNumber === 1
@@ -251,7 +254,8 @@ export function runWorkers(config: Config): void {
   }
   const start = (workerNumber: number) => {
     const startedAt = performance.now()
-    cluster.setupPrimary(toForkOptions(workerNumber))
+    // The first one may create the database. If it is lost later, a worker that starts must not create an empty one.
+    cluster.setupPrimary(toForkOptions(workerNumber, isReady))
     const worker = cluster.fork()
     // A message to a worker that has just died. Without a listener it would end this process; the exit is logged below.
     worker.on('error', () => {})
@@ -301,8 +305,8 @@ const toDelayEnd = ({ shutdownDelay }: Config, signal: NodeJS.Signals) =>
   signal === 'SIGTERM' && shutdownDelay !== 'off' ? performance.now() + shutdownDelay : 0
 
 /** The single executable has no script to name: its first argument is the command. */
-function toForkOptions(workerNumber: number): ClusterSettings {
-  const worker = ['--worker', String(workerNumber)]
+function toForkOptions(workerNumber: number, mustExist: boolean): ClusterSettings {
+  const worker = ['--worker', String(workerNumber), ...(mustExist ? ['--must-exist'] : [])]
   return isSea() ? { exec: 'serve', args: worker } : { args: ['serve', ...worker] }
 }
 

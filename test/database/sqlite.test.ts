@@ -1,4 +1,4 @@
-import { mkdtempSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -52,6 +52,12 @@ describe('SQLite', () => {
   it.each(['3.51.3', '3.51.10', '3.60.0', '4.0.0'])('%s is taken', (version) => {
     expect(() => refuseOldSqlite(version)).not.toThrow()
   })
+})
+
+it('does not create a database that must exist', () => {
+  const path = join(folder(), 'new', 'tabbat.db')
+  expect(() => openSqlite(path, { mustExist: true })).toThrow('ENOENT')
+  expect(existsSync(join(path, '..'))).toBe(false)
 })
 
 it('cuts the write-ahead log to its usual size after a long read, and goes on', async () => {

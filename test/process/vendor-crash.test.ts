@@ -74,7 +74,9 @@ const MUTATIONS: readonly Mutation[] = [
     'a third paid call',
     ({ calls, book }) => {
       const keyed = new Set(
-        book.wishes.flatMap(({ number, header }) => (header === undefined ? [] : [number])),
+        book.wishes.flatMap(({ number, header, isGuess }) =>
+          header === undefined || isGuess ? [] : [number],
+        ),
       )
       const call = calls.find(({ billed, number }) => billed && keyed.has(number))
       return { calls: call ? [...calls, call, call] : [] }
