@@ -217,8 +217,8 @@ describe('an unknown number and a wrong phone', () => {
     const keys: string[] = []
     for (let index = 0; index < 24; index++)
       keys.push(await server.createKey({ mode: 'live', subjectsPerDay: 100_000 }))
-    const { best, limit, seen } = await compareTimes(600, await toPairs(keys))
-    expect(best, `Welch’s t of each round: ${seen.join(', ')}`).toBeLessThan(limit)
+    const { differ, rounds } = await compareTimes(600, await toPairs(keys))
+    expect(differ, JSON.stringify(rounds)).toBe(false)
   })
 })
 

@@ -48,9 +48,9 @@ it('an unknown person and a wrong phone take the same time, apart from the time 
     return (await source.findNin?.({ nin, phone: '8021112223' }, call))?.found
   }
   expect([await find(`${KNOWN}100000000`), await find(`${UNKNOWN}100000000`)]).toEqual([true, false])
-  const { best, limit, seen } = await compareTimes(2000, (index) => {
+  const { differ, rounds } = await compareTimes(2000, (index) => {
     const rest = String(100_000_000 + index)
     return { one: () => find(`${KNOWN}${rest}`), other: () => find(`${UNKNOWN}${rest}`) }
   })
-  expect(best, `Welch’s t of each round: ${seen.join(', ')}`).toBeLessThan(limit)
+  expect(differ, JSON.stringify(rounds)).toBe(false)
 })
