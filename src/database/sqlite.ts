@@ -46,7 +46,7 @@ const PRAGMAS = `
   PRAGMA journal_size_limit = ${MAX_IDLE_LOG_BYTES};
 `
 
-type Sqlite = Database & {
+export type Sqlite = Database & {
   /** The same database for code that already runs inside a transaction. */
   readonly tx: Database
   /** Statements that take no parameters and give no rows: BEGIN, SAVEPOINT, COMMIT. */
