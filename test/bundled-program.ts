@@ -1,10 +1,11 @@
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import threads, { Worker, type WorkerOptions } from 'node:worker_threads'
+import threads, { type WorkerOptions } from 'node:worker_threads'
 import { inject } from 'vitest'
 import { WORKER_THREADS } from '../src/assets/worker-thread.ts'
 import { TABBAT } from './process/tabbat.ts'
+import { SharedWriter } from './run/shared-writers.ts'
 
 // Vitest loads this before each test file: commands and worker threads of the product are those of the bundle.
 const program = inject('program')
@@ -18,13 +19,19 @@ const bundles = new Map(
   ]),
 )
 
-class BundledWorker extends Worker {
-  constructor(file: string | URL, options?: WorkerOptions) {
-    super(bundles.get(String(file)) ?? file, options)
-  }
-}
+const WRITER = pathToFileURL(WORKER_THREADS['sqlite-writer']).href
 
-if (threads.Worker.name !== BundledWorker.name) {
-  threads.Worker = BundledWorker
+/** Once in a process, which runs many test files. */
+const KEY = Symbol.for('tabbat.bundled-threads')
+const shared = globalThis as { [KEY]?: true }
+if (!shared[KEY]) {
+  shared[KEY] = true
+  const { Worker } = threads
+  threads.Worker = new Proxy(Worker, {
+    construct: (_, [file, options]: [file: string | URL, options?: WorkerOptions]) =>
+      String(file) === WRITER
+        ? new SharedWriter(options?.workerData)
+        : new Worker(bundles.get(String(file)) ?? file, options),
+  })
   syncBuiltinESMExports()
 }
