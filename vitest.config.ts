@@ -48,7 +48,7 @@ const setupFiles = ['test/run/watchdog.ts']
 
 /** For tests that open databases or start the program. */
 const opening = {
-  globalSetup: ['test/postgres.ts', 'test/program.ts'],
+  globalSetup: ['test/run/temporary-folder.ts', 'test/postgres.ts', 'test/program.ts'],
   setupFiles: [...setupFiles, 'test/bundled-program.ts'],
 }
 

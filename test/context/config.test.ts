@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
 import { problemsOf, settingFolder, writeSettingFile } from './problems.ts'
@@ -50,12 +51,17 @@ describe('the settings', () => {
   })
 
   it('do not read a secret from a file that every user can read, or that others can change', () => {
+    // On the disk: secrets of containers are in memory, and open to others.
+    const folder = mkdtempSync(resolve('node_modules/.tabbat-secret-'))
+    const path = join(folder, 'open')
+    writeFileSync(path, `${'ab'.repeat(32)}\n`)
     for (const mode of [0o644, 0o660, 0o602]) {
-      const path = writeSettingFile('open', `${'ab'.repeat(32)}\n`, mode)
+      chmodSync(path, mode)
       expect(problemsOf({ TABBAT_ROOT_KEY_FILE: path })).toEqual([
         expect.stringMatching(/^TABBAT_ROOT_KEY cannot be read from its file: .* Type: chmod 640 \S+\/open$/),
       ])
     }
+    rmSync(folder, { recursive: true })
     const shared = writeSettingFile('shared', `${'ab'.repeat(32)}\n`, 0o640)
     expect(problemsOf({ TABBAT_ROOT_KEY_FILE: shared })).toEqual([])
   })
