@@ -19,6 +19,7 @@ import { Client } from 'pg'
 import { inject, type ProvidedContext } from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { openStore } from '../src/context/store.ts'
+import { MEMORY } from './run/temporary-folder.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -112,7 +113,7 @@ export async function startPostgres(run = createRunName()): Promise<Postgres> {
 }
 
 /** A given server keeps running: it is never crashed, and the databases of this run are dropped. */
-function useServer(url: string, run: string): Postgres {
+function useServer(url: string, run: string, options = ''): Postgres {
   const cannot = async () => {
     throw new Error('this server is not ours to crash')
   }
@@ -121,7 +122,7 @@ function useServer(url: string, run: string): Postgres {
     url,
     createDatabase: async (template = 'template1') => {
       const name = `${prefix}${createRunName()}`
-      await execute(url, `CREATE DATABASE ${name} TEMPLATE ${template}`)
+      await execute(url, `CREATE DATABASE ${name} TEMPLATE ${template} ${options}`)
       return Object.assign(new URL(url), { pathname: name }).href
     },
     stop: async () => {
@@ -185,7 +186,8 @@ export async function startOwnPostgres(run = createRunName()): Promise<Postgres>
   const killOnExit = () => server.kill('SIGQUIT')
   process.on('exit', killOnExit)
   return {
-    ...useServer(url, run),
+    // In memory, a copy of the files takes a third of the time of one by the write-ahead log.
+    ...useServer(url, run, folder.startsWith(MEMORY) ? 'STRATEGY FILE_COPY' : ''),
     stop: async () => {
       process.off('exit', killOnExit)
       await end(server, 'SIGQUIT')

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 
-const MEMORY = '/dev/shm'
+export const MEMORY = '/dev/shm'
 const NEEDED_BYTES = 4e9
 
 /**
