@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { WholeLog } from '../audit/archive/whole-log.ts'
-import { toAuditFilter, toShownFilter } from '../audit/audit-filter.ts'
+import { toShownFilter } from '../audit/audit-filter.ts'
 import { auditBy } from '../audit/audit-log.ts'
 import { CHECKPOINT_FILE } from '../audit/checkpoint-folder.ts'
 import { exportRows } from '../audit/export.ts'
@@ -20,7 +20,7 @@ import { readBodyPieces } from '../http/body.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { readKeyNames } from '../keys/key-names.ts'
 import type { AdminDeps } from './admin-deps.ts'
-import { ExtractQuery } from './audit.ts'
+import { ExtractQuery, requireFilter } from './audit.ts'
 import { ChainCheck } from './chain-check.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from './route.ts'
 import { createPace } from './stream-limit.ts'
@@ -75,7 +75,7 @@ async function exportExtract(deps: AdminDeps, actor: Actor, input: ExtractQuery,
   const { view = 'verifications', ...given } = input
   const keyNames = await readKeyNames(store.keys)
   const shownFilter = toShownFilter(given)
-  const filter = toAuditFilter(given, keyNames)
+  const filter = requireFilter(given, keyNames)
   const detail = `extract of ${view} (${format}), filtered by: ${Object.keys(shownFilter).join(', ') || 'nothing'}`
   await auditBy(deps, actor).record([
     { phase: 'audit_exported', outcome: 'ok', detail, subject: filter.subject ?? null },

@@ -1,4 +1,11 @@
-import { type AuditFilter, NO_OUTCOME, toAuditFilter } from '../audit/audit-filter.ts'
+import {
+  AUDIT_OPERATIONS,
+  type AuditFilter,
+  auditFilterErrors,
+  type GivenFilter,
+  NO_OUTCOME,
+  toAuditFilter,
+} from '../audit/audit-filter.ts'
 import { auditBy } from '../audit/audit-log.ts'
 import { readSourceAttempts } from '../audit/export.ts'
 import { type ScanPosition, toComparable } from '../audit/reverse-scan.ts'
@@ -204,10 +211,17 @@ async function readSearch(deps: AdminDeps, input: AuditSearch, actor: Actor) {
   const { subject, before, ...given } = input
   const person = subject ? context.toSubjectHash(subject.kind, toCanonicalNin(subject.number)) : given.person
   const keyNames = await readKeyNames(context.store.keys)
-  const filter = toAuditFilter({ ...given, person }, keyNames)
+  const filter = requireFilter({ ...given, person }, keyNames)
   const position = before === undefined ? undefined : readCursor(before)
   if (person) await auditBy(deps, actor).record([{ phase: 'audit_searched', subject: person, outcome: 'ok' }])
   return { filter, keyNames, before: position }
+}
+
+/** Refuses what no row can have: a typing error would look like a log without such rows. */
+export function requireFilter(given: GivenFilter, keyNames: ReadonlyMap<string, string>): AuditFilter {
+  const errors = auditFilterErrors(given, keyNames)
+  if (Object.keys(errors).length > 0) throw new AppError('validation_failed', { errors })
+  return toAuditFilter(given, keyNames)
 }
 
 type FoundPage = {
@@ -243,7 +257,7 @@ const readOptions = defineRoute({
   run: async ({ context }) => ({
     outcomes: OUTCOMES.filter((outcome) => !UNLOGGED.includes(outcome)),
     phases: [...AUDIT_PHASES],
-    operations: ['verify_nin', 'verify_bvn'],
+    operations: [...AUDIT_OPERATIONS],
     sources: ['sandbox', 'registry', ...context.config.knownVendors.keys()],
     keys: [...(await readKeyNames(context.store.keys))].map(([id, name]) => ({ id, name })),
   }),

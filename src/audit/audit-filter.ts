@@ -1,6 +1,8 @@
+import { ERRORS, type FieldErrors } from '../errors.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 import { readSourceAttempts } from './export.ts'
 import { type ScanPosition, toComparable } from './reverse-scan.ts'
+import { AUDIT_PHASES } from './row.ts'
 
 /** All given conditions must hold. Times are ISO texts in UTC with milliseconds, like those of the rows. */
 export type AuditFilter = Partial<
@@ -76,6 +78,72 @@ export function toAuditFilter(given: GivenFilter, keyNames: ReadonlyMap<string, 
   })
 }
 
+/** The operations of verifications. */
+export const AUDIT_OPERATIONS = ['verify_nin', 'verify_bvn'] as const
+
+/** How a verification can end. */
+const OUTCOMES: readonly string[] = ['verified', ...Object.keys(ERRORS), 'cancelled', 'expired', NO_OUTCOME]
+
+/** Outcomes of rows that are not of a verification. A test fails when one is missing here. */
+const EVENT_OUTCOMES: readonly string[] = [
+  'ok',
+  'refused',
+  'failed',
+  'accepted',
+  'rejected',
+  'changed',
+  'unchanged',
+  'waiting',
+  'implausible',
+  'disabled',
+  'unreachable',
+  'timeout',
+  'throttled',
+  'bad_response',
+  'interrupted',
+  'found',
+  'not_found',
+  'erased',
+  'prepared',
+  'rotated',
+  'tidied',
+  'sound',
+  'faulty',
+  'wrong_password',
+  'wrong_code',
+  'wrong_address',
+  'wrong_secret',
+  'revoked',
+]
+
+/**
+ * The given values that no row can have. They are refused: a signed extract of a key that does not exist has no rows, and would look
+ * like a proof that there were none. A source is not checked, because the log keeps those that were removed since.
+ */
+export function auditFilterErrors(given: GivenFilter, keyNames: ReadonlyMap<string, string>): FieldErrors {
+  const { key, outcome, operation, phase } = toShownFilter(given)
+  const isEvent = outcome !== undefined && EVENT_OUTCOMES.includes(outcome)
+  const isOneOf = (text: string | undefined, known: readonly string[]) =>
+    text === undefined || known.includes(text)
+  const problems = {
+    key:
+      key === undefined || findKeyIds(key, keyNames).length > 0
+        ? []
+        : ['key must be the name or the id of a key'],
+    outcome:
+      isEvent || isOneOf(outcome, OUTCOMES)
+        ? []
+        : ['outcome must be one that the log has, such as verified or not_verified'],
+    operation: isOneOf(operation, AUDIT_OPERATIONS)
+      ? []
+      : [`operation must be ${AUDIT_OPERATIONS.join(' or ')}`],
+    phase: isOneOf(phase, AUDIT_PHASES)
+      ? []
+      : ['phase must be one that the log has, such as outcome or key_created'],
+  }
+  return Object.fromEntries(Object.entries(problems).filter(([, texts]) => texts.length > 0))
+}
+
 /** What was given, without empty texts and spaces around them. */
 export const toShownFilter = (given: GivenFilter): Readonly<Partial<Record<keyof GivenFilter, string>>> =>
   dropAbsent(
@@ -84,10 +152,8 @@ export const toShownFilter = (given: GivenFilter): Readonly<Partial<Record<keyof
     ),
   )
 
-const findKeyIds = (key: string, names: ReadonlyMap<string, string>): string[] => [
-  key,
-  ...[...names].flatMap(([id, name]) => (name === key ? [id] : [])),
-]
+const findKeyIds = (key: string, names: ReadonlyMap<string, string>): string[] =>
+  [...names].flatMap(([id, name]) => (id === key || name === key ? [id] : []))
 
 const dropAbsent = <T extends object>(fields: T) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {

@@ -4,19 +4,19 @@ import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
 import type { WholeLog } from '../audit/archive/whole-log.ts'
-import { type GivenFilter, toAuditFilter, toShownFilter } from '../audit/audit-filter.ts'
+import { auditFilterErrors, type GivenFilter, toAuditFilter, toShownFilter } from '../audit/audit-filter.ts'
 import { checkProof, type ProofResult } from '../audit/check-proof.ts'
 import { exportRows } from '../audit/export.ts'
 import { EXTRACT_FORMATS, type ExtractFormat } from '../audit/extract/extract-format.ts'
-import { type ExtractResult, verifyExtract } from '../audit/extract/verify-extract.ts'
-import { writeExtract } from '../audit/extract/write-extract.ts'
+import { type ExtractResult, listExtractFacts, verifyExtract } from '../audit/extract/verify-extract.ts'
+import { type ExtractOptions, writeExtract } from '../audit/extract/write-extract.ts'
 import { prove } from '../audit/prove.ts'
 import { toVisible } from '../audit/verify/fault.ts'
 import type { Store } from '../context/store.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
 import { readKeyNames } from '../keys/key-names.ts'
-import { say, strong } from '../server/terminal.ts'
+import { say, strong, warn } from '../server/terminal.ts'
 import {
   ARCHIVE_NOTE,
   ARCHIVE_OPTION,
@@ -44,7 +44,7 @@ export function addAuditExportCommand(audit: Command): void {
       'write every row as NDJSON; or what fits a filter, as a signed file that can be verified alone',
     )
     .addOption(new Option('--format <format>', 'a signed extract, as ndjson or csv').choices(EXTRACT_FORMATS))
-    .option('--reference <reference>', 'the verification with this request_reference')
+    .option('--reference <reference>', 'the verification with this request_reference', readReference)
     .option('--key <key>', 'verifications of a key: its id or its name')
     .option('--outcome <outcome>', 'such as verified or not_verified; none: no outcome is recorded')
     .option('--operation <operation>', 'verify_nin or verify_bvn')
@@ -84,35 +84,49 @@ async function runExport(options: ExportOptions): Promise<void> {
     const { audit, keyring } = context
     const subject = person && toBlindIndexText(keyring.subject, person, number ?? '')
     const filter = { ...given, person: subject }
+    const keyNames = await readKeyNames(context.store.keys)
+    requireKnown(filter, keyNames)
     const detail = isExtract ? toDetail(filter) : null
     await audit.record([{ phase: 'audit_exported', outcome: 'ok', subject: subject ?? null, detail }])
     await withWholeLog(context, archive, async (log) => {
-      const open = () => openExtract(context, log, filter, { format, rows })
-      await writeOut(isExtract ? await open() : exportRows(log.store.audit), out, force)
+      const open = () => openExtract(context, log, { filter, keyNames, format, rows, onEnd: warnIfEmpty })
+      await writeOut(isExtract ? open() : exportRows(log.store.audit), out, force)
       warnAboutArchives(log)
     })
   }, EXISTING)
+}
+
+function warnIfEmpty(rows: number): void {
+  if (rows === 0) warn('The extract has no rows: nothing in the log fits the filter.')
+}
+
+function requireKnown(given: GivenFilter, keyNames: ReadonlyMap<string, string>): void {
+  const [problem] = Object.values(auditFilterErrors(given, keyNames)).flat()
+  if (problem === undefined) return
+  const where = problem.startsWith('key ') ? 'tabbat keys list' : 'docs/audit-format.md'
+  throw new UserError(`--${problem}. See: ${where}`)
 }
 
 /** For the audit log. The values may name a person or a customer. */
 const toDetail = (filter: GivenFilter) =>
   `extract filtered by: ${Object.keys(toShownFilter(filter)).join(', ') || 'nothing'}`
 
-async function openExtract(
+type Wanted = Extraction & Pick<ExtractOptions, 'keyNames' | 'onEnd'> & { readonly filter: GivenFilter }
+
+function openExtract(
   { signer, auditLog }: CommandContext,
   { store, archived, missing }: WholeLog<Store>,
-  given: GivenFilter,
-  { format = 'ndjson', rows }: Extraction,
-): Promise<AsyncIterable<string>> {
-  const keyNames = await readKeyNames(store.keys)
+  { filter, keyNames, format = 'ndjson', rows, onEnd }: Wanted,
+): AsyncIterable<string> {
   return writeExtract(
     { store, archived, missingArchives: missing.length, signer, signNow: () => auditLog.checkpoint() },
     {
       view: rows ? 'rows' : 'verifications',
       format,
-      filter: toAuditFilter(given, keyNames),
-      shownFilter: toShownFilter(given),
+      filter: toAuditFilter(filter, keyNames),
+      shownFilter: toShownFilter(filter),
       keyNames,
+      onEnd,
     },
   )
 }
@@ -175,26 +189,12 @@ async function runVerifyExtract(
   if (!result.sound) process.exitCode = 1
   if (json) return say(JSON.stringify({ ...result, ...(database && { database }) }))
   if (!result.sound) return say(strong(toFaultText(result)))
-  say(strong('The extract is good: it is as it was signed.'))
-  for (const line of toLines(result)) say(line)
+  say(strong(`The extract is good: it is as it was signed.${result.rows === 0 ? ' It has NO rows.' : ''}`))
+  for (const line of listExtractFacts(result)) say(toVisible(line))
 }
 
 const toFaultText = ({ line, reason }: Extract<ExtractResult, { sound: false }>) =>
   `The extract is NOT good: ${line === null ? '' : `line ${line}, `}${reason}.`
-
-function toLines({ about, rows, unproved, checkpoints }: Extract<ExtractResult, { sound: true }>): string[] {
-  const filter = Object.entries(about.filter).map(([name, value]) => `${name} = ${value}`)
-  return [
-    `Made at ${about.made_at}: ${about.view === 'rows' ? 'rows' : 'all rows of the verifications'} that fit the filter.`,
-    `Filter: ${filter.join(', ') || 'none'}.`,
-    `Rows: ${rows}. Proved by ${checkpoints} signed checkpoints: ${rows - unproved}.`,
-    ...(unproved > 0
-      ? [`Covered by the signature of the file only: ${unproved}. No checkpoint covers them.`]
-      : []),
-    ...(about.archives > 0 ? [`Not in the extract: the rows of ${about.archives} archives of the log.`] : []),
-    'Not shown by this check: that the log had no other rows that fit. The owner of the key has signed that these were all.',
-  ].map(toVisible)
-}
 
 export function addAuditProofCommands(audit: Command): void {
   addPublicKeyCommand(audit)

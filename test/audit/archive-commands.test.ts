@@ -112,10 +112,14 @@ it('exports archived rows, all of them or as an extract', async () => {
   await run('audit', 'export', '--reference', reference, '--archive', folder, '--out', out)
   const { code, stdout } = await run('audit', 'verify-extract', out)
   expect([code, stdout]).toEqual([0, expect.stringContaining('Rows: 1. Proved by 1 signed checkpoints: 1.')])
-  const part = await run('audit', 'export', '--reference', reference)
+  expect(stdout).toContain('has signed that these were all')
+  const part = await run('audit', 'export', '--reference', reference, '--out', out, '--force')
   expect(part.stderr).toContain(
     '1 of 1 archives of the audit log were not searched: rows from before 2020-03-01',
   )
+  const incomplete = await run('audit', 'verify-extract', out)
+  expect(incomplete.stdout).toContain('NOT COMPLETE: 1 archive of the log was not read')
+  expect(incomplete.stdout).not.toContain('these were all')
 })
 
 /** Runs a command with the number on standard input. */

@@ -242,10 +242,33 @@ describe('tabbat audit export with a filter', () => {
   it.each([
     [['--from', 'yesterday'], 'Give a date such as 2026-11-30, a time such as'],
     [['--phase', 'outcome'], '--phase needs --rows.'],
+    [['--key', 'public sandbox ke'], '--key must be the name or the id of a key. See: tabbat keys list'],
+    [['--outcome', 'verfied'], '--outcome must be one that the log has, such as verified'],
+    [['--operation', 'nonsense'], '--operation must be verify_nin or verify_bvn.'],
+    [['--rows', '--phase', 'nonsense'], '--phase must be one that the log has'],
+    [['--reference', 'ver_1'], 'A request_reference is ver_ and 36'],
     [['--format', 'csv', '--out', '/nowhere/extract.csv'], 'There is no folder /nowhere.'],
   ])('refuses %j', async (args, message) => {
     const { code, stderr } = await tabbat(settings(), 'audit', 'export', ...args)
     expect([code, stderr.includes(message)]).toEqual([1, true])
+  })
+
+  it('records no export that it refuses', async () => {
+    const count = async () => (await tabbat(settings(), 'audit', 'export')).stdout.match(/filtered by: key;/g)
+    const before = await count()
+    await tabbat(settings(), 'audit', 'export', '--key', 'public sandbox ke')
+    expect(await count()).toEqual(before)
+  })
+
+  it('says that an extract has no rows, when it is written and when it is verified', async () => {
+    const file = join(newFolder(), 'empty.ndjson')
+    const args = ['--key', 'public sandbox key', '--to', '2020-01-01', '--out', file]
+    const { code, stderr } = await tabbat(settings(), 'audit', 'export', ...args)
+    expect([code, stderr]).toEqual([0, expect.stringContaining('The extract has no rows')])
+    const { stdout } = await verifyElsewhere(file, await writeKey())
+    expect(stdout).toMatch(
+      /^The extract is good: it is as it was signed\. It has NO rows\.\n[\s\S]*\nRows: 0\. /,
+    )
   })
 
   it('cannot verify a file that is not there, or is no extract', async () => {

@@ -79,6 +79,31 @@ export async function verifyExtract(
   }
 }
 
+/** What a good extract holds, and what the check does not show. */
+export function listExtractFacts(result: Extract<ExtractResult, { sound: true }>): string[] {
+  const { about, rows, unproved, checkpoints } = result
+  const filter = Object.entries(about.filter).map(([name, value]) => `${name} = ${value}`)
+  return [
+    `Made at ${about.made_at}: ${about.view === 'rows' ? 'rows' : 'all rows of the verifications'} that fit the filter.`,
+    `Filter: ${filter.join(', ') || 'none'}.`,
+    rows === 0
+      ? 'Rows: 0. Nothing that was read fits the filter.'
+      : `Rows: ${rows}. Proved by ${checkpoints} signed checkpoints: ${rows - unproved}.`,
+    ...(unproved > 0
+      ? [`Covered by the signature of the file only: ${unproved}. No checkpoint covers them.`]
+      : []),
+    toCompleteness(about.archives),
+  ]
+}
+
+/** The owner of the key never signed that these were all rows if archives were left out. */
+function toCompleteness(archives: number): string {
+  if (archives === 0)
+    return 'Not shown by this check: that the log had no other rows that fit. The owner of the key has signed that these were all.'
+  const left = archives === 1 ? '1 archive of the log was' : `${archives} archives of the log were`
+  return `NOT COMPLETE: ${left} not read, and may have more rows that fit. Export again with them.`
+}
+
 const NO_EXTRACT = 'this is not a file that tabbat audit export wrote with a filter or --format'
 
 /** What only the whole file shows. */

@@ -31,7 +31,7 @@ type ExtractDeps = LogWithArchives & {
   readonly signNow: () => Promise<void>
 }
 
-type ExtractOptions = {
+export type ExtractOptions = {
   readonly view: ExtractAbout['view']
   readonly format: ExtractFormat
   readonly filter: AuditFilter
@@ -39,6 +39,8 @@ type ExtractOptions = {
   readonly shownFilter: ExtractAbout['filter']
   /** Names of keys by their id. */
   readonly keyNames: ReadonlyMap<string, string>
+  /** Is called with the number of rows, after the last one. */
+  readonly onEnd?: ((rows: number) => void) | undefined
 }
 
 /**
@@ -71,6 +73,7 @@ export async function* writeExtract(deps: ExtractDeps, options: ExtractOptions):
     sha256: file.digest(),
   }
   yield file.toLine(toEnd(statement, deps.signer))
+  options.onEnd?.(rows)
 }
 
 /** The time of the newest row, if the clock was set back since then. */

@@ -28,6 +28,7 @@ import {
   type AuditFilters,
   type AuditPage,
   type AuditView,
+  countOf,
   readAuditFilters,
   readView,
   type TypedNumber,
@@ -89,7 +90,7 @@ function Search() {
       </Panel>
       <Panel title={view === 'rows' ? 'Rows, newest first' : 'Verifications, newest first'}>
         <Results found={found} />
-        <Exports view={view} filters={filters} />
+        {!found.error && <Exports view={view} filters={filters} isEmpty={isEmpty(found)} />}
       </Panel>
     </>
   )
@@ -147,10 +148,17 @@ function Listed({ pages, isFiltered, isCut }: ListedProps) {
   )
 }
 
+/** The search has ended and found nothing. */
+const isEmpty = ({ pages = [], isBusy, error }: ReturnType<typeof useAuditSearch>) =>
+  !isBusy && !error && pages.at(-1)?.next === null && pages.every((page) => countOf(page) === 0)
+
+type ExportsProps = { readonly view: AuditView; readonly filters: AuditFilters; readonly isEmpty: boolean }
+
 /** Links, because the browser then writes the file while it arrives. */
-function Exports({ view, filters }: { view: AuditView; filters: AuditFilters }) {
+function Exports({ view, filters, isEmpty }: ExportsProps) {
   const canExport = useHasRole('operator')
   if (!canExport) return null
+  if (isEmpty) return <p class="dim">There is nothing to export: a file of this search would have no rows.</p>
   return (
     <div class="field">
       <div class="bar">

@@ -19,7 +19,7 @@ const PATHS: Readonly<Record<AuditView, string>> = {
 const MAX_CONTINUED = 10
 const ENOUGH = 50
 
-const countOf = (page: AuditPage) => ('rows' in page ? page.rows : page.verifications).length
+export const countOf = (page: AuditPage) => ('rows' in page ? page.rows : page.verifications).length
 
 /** The next pages, until enough is found. A search that read its limit of rows without a full page is continued. */
 async function* readPages(
