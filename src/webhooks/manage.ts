@@ -37,7 +37,7 @@ export type EndpointDeps = {
 export type NewSecret = { readonly secret: string; readonly row: EndpointRow }
 
 /** Each has connections and lanes of its own. */
-const MAX_ENDPOINTS = 100
+const MAX_ENDPOINTS = 250
 
 export async function createEndpoint(deps: EndpointDeps, request: EndpointRequest): Promise<NewSecret> {
   const { store, keyring, audit, allowPrivate } = deps
