@@ -3,12 +3,13 @@ import { text } from 'node:stream/consumers'
 import { BatchView } from '../batches/batch-view.ts'
 import { AdminError } from '../contract/error.ts'
 import { type Static, Type } from '../contract/schema.ts'
+import { toIsoTime } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import { readBodyPieces } from '../http/body.ts'
 import { openLocally } from '../http/local-request.ts'
 import { hasPublicSandboxKey } from '../keys/sandbox-key.ts'
 import { BATCHES_PATH } from '../operations/batch-path.ts'
-import { strict } from './fields.ts'
+import { strict, Time } from './fields.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from './route.ts'
 import { readTryKey } from './try.ts'
 
@@ -17,6 +18,8 @@ export type ListedBatch = Static<typeof ListedBatch>
 
 export const BatchList = Type.Object({
   batches: Type.Array(ListedBatch),
+  /** Time of the next page; null at the end. */
+  next: Type.Nullable(Time),
   /** The public sandbox key works here. */
   has_sandbox_key: Type.Boolean(),
 })
@@ -25,6 +28,8 @@ export type BatchList = Static<typeof BatchList>
 /** The answer of the public API to an upload. */
 export const UploadResult = Type.Object({ status: Type.Integer(), body: Type.Unsafe<unknown>({}) })
 export type UploadResult = Static<typeof UploadResult>
+
+const BatchQuery = Type.Object({ before: Type.Optional(Time) }, strict)
 
 const ResultsRequest = Type.Object(
   {
@@ -42,16 +47,20 @@ const list = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/batches',
-  summary: 'The latest batches of all keys, with their counts.',
+  summary:
+    'Batches of all keys, with their counts. Newest first; `before` takes the `next` of an earlier page.',
   role: 'viewer',
+  input: BatchQuery,
   output: BatchList,
-  run: async ({ context: { batches, config } }) => ({
-    batches: (await batches.list(Number.MAX_SAFE_INTEGER, MAX_LISTED)).map((batch) => ({
-      ...batches.toView(batch),
-      key_id: batch.keyId,
-    })),
-    has_sandbox_key: hasPublicSandboxKey(config),
-  }),
+  run: async ({ context: { batches, config } }, { input: { before } }) => {
+    const found = await batches.list(before ? Date.parse(before) : Number.MAX_SAFE_INTEGER, MAX_LISTED)
+    const last = found.length === MAX_LISTED ? found.at(-1) : undefined
+    return {
+      batches: found.map((batch) => ({ ...batches.toView(batch), key_id: batch.keyId })),
+      next: last ? toIsoTime(last.createdAt) : null,
+      has_sandbox_key: hasPublicSandboxKey(config),
+    }
+  },
 })
 
 const upload = defineRoute({

@@ -13,6 +13,8 @@ export function RequestRows({ rows, onOpen }: RequestRowsProps) {
   return (
     <Table
       label="Requests, newest first"
+      file="requests"
+      isGrowing
       rows={rows}
       keyOf={({ row }) => row}
       columns={[

@@ -88,6 +88,7 @@ function AccountList({ accounts, onOpen }: { accounts: readonly Account[]; onOpe
   return (
     <Table
       label="Accounts"
+      file="accounts"
       rows={accounts}
       keyOf={({ name }) => name}
       columns={[

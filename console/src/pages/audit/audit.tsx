@@ -220,6 +220,7 @@ function VerificationTable({ verifications }: { verifications: readonly Verifica
   return (
     <Table
       label="Verifications that fit the search"
+      isGrowing
       rows={verifications}
       keyOf={({ reference }) => reference}
       columns={[
@@ -251,6 +252,7 @@ function RowTable({ rows }: { rows: readonly AuditRowView[] }) {
   return (
     <Table
       label="Rows of the audit log"
+      isGrowing
       rows={rows}
       keyOf={({ chain, sequence }) => `${chain} ${sequence}`}
       columns={[

@@ -6,6 +6,7 @@ import { Confirm, FormDialog, SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { SecretField } from '../../components/field.tsx'
 import { FileField } from '../../components/file-field.tsx'
+import { OlderPages } from '../../components/older-pages.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, type Tone } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
@@ -21,7 +22,10 @@ type Open = { readonly what: 'cancel' | 'download'; readonly batch: ListedBatch 
 const RELOAD_MS = 2000
 
 export function Batches() {
-  const query = useQuery<BatchList>('/admin/batches')
+  const [before, setBefore] = useState<string>()
+  const query = useQuery<BatchList>(
+    before === undefined ? '/admin/batches' : `/admin/batches?before=${encodeURIComponent(before)}`,
+  )
   const isOperator = useHasRole('operator')
   const [open, setOpen] = useState<Open>()
   const [key, setKey] = useState('')
@@ -39,7 +43,7 @@ export function Batches() {
   }
   return (
     <QueryResult query={query}>
-      {({ batches, has_sandbox_key: hasSandbox }) => (
+      {({ batches, next, has_sandbox_key: hasSandbox }) => (
         <>
           {isOperator ? (
             <BatchUpload apiKey={key} onKey={setKey} hasSandbox={hasSandbox} onDone={reload} />
@@ -54,11 +58,13 @@ export function Batches() {
             ) : (
               <Table
                 label="Latest batches"
+                file="batches"
                 columns={toColumns(isOperator, setOpen)}
                 rows={batches}
                 keyOf={({ id }) => id}
               />
             )}
+            <OlderPages before={before} next={next} onPage={setBefore} />
           </Panel>
           {open?.what === 'cancel' && <CancelBatch batch={open.batch} onClose={close} onDone={done} />}
           {open?.what === 'download' && (

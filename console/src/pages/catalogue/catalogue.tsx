@@ -124,6 +124,7 @@ function List({ list, isOpen }: ListProps) {
       {isShown && list.items.length > 0 && (
         <Table
           label={list.title}
+          file={list.title.replaceAll(/[^a-z0-9]+/gi, '-')}
           rows={list.items}
           keyOf={({ code, name }) => `${code} ${name}`}
           columns={[
@@ -144,6 +145,7 @@ function Syncs({ view: { syncs } }: { view: CatalogueView }) {
     <Panel title="Last syncs">
       <Table
         label="Last syncs"
+        file="syncs"
         rows={syncs}
         keyOf={({ source, at }) => `${source} ${at}`}
         columns={[
@@ -177,6 +179,7 @@ function CatalogueHistory({ view, onChange }: HistoryProps) {
     <Panel title="History">
       <Table
         label="Versions of the catalogue"
+        file="catalogue-versions"
         rows={isWhole ? versions : versions.slice(0, FEW)}
         keyOf={({ id }) => id}
         columns={[

@@ -9,11 +9,12 @@ import type {
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
-import { Segments, SelectField, TextField } from '../../components/field.tsx'
+import { Segments, SelectField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { RollDialog } from '../../components/roll-dialog.tsx'
+import { SearchedRows } from '../../components/searched-rows.tsx'
 import { ShownOnce } from '../../components/shown-once.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
@@ -84,11 +85,7 @@ const STATES = [
   { value: 'all', text: 'All' },
 ] as const
 
-const matches = ({ name, id }: KeyWithUsage, searched: string) =>
-  `${name} ${id}`.toLowerCase().includes(searched)
-
 function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: OpenKey) => void }) {
-  const [text, setText] = useState('')
   const [state, setState] = useState<'active' | 'all'>('all')
   if (keys.length === 0)
     return (
@@ -96,43 +93,25 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
         <p>There are no keys yet. Create one for each program that calls this server.</p>
       </Empty>
     )
-  const searched = text.trim().toLowerCase()
-  const rows = keys.filter((key) => matches(key, searched) && (state === 'all' || key.state === 'active'))
   return (
-    <>
-      {keys.length > FEW && (
-        <div class="bar ends">
-          <TextField
-            label="Search the keys"
-            type="search"
-            value={text}
-            onValue={setText}
-            placeholder="Name or id"
-          />
-          <Segments legend="State" value={state} options={STATES} onValue={setState} />
-          <span class="dim push" role="status">
-            {toCount(rows.length)} of {toCount(keys.length)} keys
-          </span>
-        </div>
-      )}
-      {rows.length === 0 ? (
-        <Empty>
-          <p>No key matches.</p>
-        </Empty>
-      ) : (
-        <KeyTable rows={rows} onOpen={onOpen} />
-      )}
-    </>
+    <SearchedRows
+      what="keys"
+      rows={keys}
+      textOf={({ name, id }) => `${name} ${id}`}
+      example="Name or id"
+      isShown={(key) => state === 'all' || key.state === 'active'}
+      filter={<Segments legend="State" value={state} options={STATES} onValue={setState} />}
+    >
+      {(rows) => <KeyTable rows={rows} onOpen={onOpen} />}
+    </SearchedRows>
   )
 }
-
-/** Up to this number, the list has no search. */
-const FEW = 10
 
 function KeyTable({ rows, onOpen }: { rows: readonly KeyWithUsage[]; onOpen: (open: OpenKey) => void }) {
   return (
     <Table
       label="Keys"
+      file="keys"
       rows={rows}
       keyOf={({ id }) => id}
       columns={[

@@ -237,6 +237,7 @@ function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
             ) : (
               <Table
                 label="Errors by key"
+                file="errors-by-key"
                 rows={keys}
                 keyOf={({ key_id }) => key_id}
                 columns={toColumns((key_id) => onChange({ key_id }))}

@@ -96,6 +96,7 @@ function Nodes() {
         {({ nodes }) => (
           <Table
             label="Nodes"
+            file="nodes"
             rows={nodes}
             keyOf={({ process }) => process}
             columns={[
@@ -147,6 +148,7 @@ function AllSettings({ view: { settings } }: { view: SettingsView }) {
       ) : (
         <Table
           label="Settings"
+          file="settings"
           rows={rows}
           keyOf={({ name }) => name}
           columns={[

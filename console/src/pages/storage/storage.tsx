@@ -101,6 +101,7 @@ function Archives({ view: { archives } }: Props) {
       ) : (
         <Table
           label="Archives of the audit log"
+          file="archives"
           rows={archives}
           keyOf={({ number }) => String(number)}
           columns={[
@@ -131,6 +132,7 @@ function History({ view: { history } }: Props) {
     <Panel title="Size by day">
       <Table
         label="Size by day"
+        file="size-by-day"
         rows={rows}
         keyOf={({ day }) => day}
         columns={[
@@ -148,6 +150,7 @@ function Tables({ view: { tables } }: Props) {
     <Panel title="Tables">
       <Table
         label="Tables"
+        file="tables"
         rows={tables}
         keyOf={({ table }) => table}
         columns={[

@@ -83,6 +83,7 @@ function TokenList({ rows, onRevoke }: ListProps) {
   return (
     <Table
       label="Tokens"
+      file="tokens"
       rows={rows}
       keyOf={({ id }) => id}
       columns={[

@@ -3,9 +3,11 @@ import type { CreatedEndpoint, Deliveries, Endpoint, Endpoints } from '../../../
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
+import { OlderPages } from '../../components/older-pages.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
+import { SearchedRows } from '../../components/searched-rows.tsx'
 import { ShownOnce } from '../../components/shown-once.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
@@ -99,8 +101,22 @@ function EndpointList({ rows, onOpen }: ListProps) {
       </Empty>
     )
   return (
+    <SearchedRows
+      what="endpoints"
+      rows={rows}
+      textOf={({ name, id, url, state }) => `${name} ${id} ${url} ${state}`}
+      example="Name, host, id or state"
+    >
+      {(found) => <EndpointTable rows={found} onOpen={onOpen} />}
+    </SearchedRows>
+  )
+}
+
+function EndpointTable({ rows, onOpen }: ListProps) {
+  return (
     <Table
       label="Endpoints"
+      file="endpoints"
       rows={rows}
       keyOf={({ id }) => id}
       columns={[
@@ -174,17 +190,8 @@ function DeliveriesDialog({ row, onClose }: { row: Endpoint; onClose: () => void
         {({ deliveries, next }) => (
           <>
             <DeliveryTable rows={deliveries} onResend={resend.run} isBusy={resend.isBusy} />
+            <OlderPages before={before} next={next} onPage={setBefore} />
             <footer>
-              {before !== undefined && (
-                <button type="button" class="plain" onClick={() => setBefore(undefined)}>
-                  Newest
-                </button>
-              )}
-              {next !== null && (
-                <button type="button" class="plain" onClick={() => setBefore(next)}>
-                  Older
-                </button>
-              )}
               <button type="button" class="plain" onClick={query.reload}>
                 Reload
               </button>
@@ -213,6 +220,7 @@ function DeliveryTable({ rows, onResend, isBusy }: TableProps) {
   return (
     <Table
       label="Deliveries"
+      file="deliveries"
       rows={rows}
       keyOf={({ event_id }) => event_id}
       columns={[

@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { CHROMIUM, findAxeViolations } from './browser.ts'
+import { setUpConsole } from './console-set-up.ts'
+import { PAGES, startFilledServer } from './filled-server.ts'
+
+/** Of phones, tablets and windows, and at the zoom of 200 % of 1440 and 1280 px. */
+const WIDTHS = [390, 640, 720, 768, 900, 1024, 1100, 1200, 1440]
+const KEYS = 500
+const ENDPOINTS = 200
+
+/** Cells that are covered by another one, or whose text leaves them, and tables that must be scrolled sideways. */
+const FIND_COVERED = `[...document.querySelectorAll('table.rows')].flatMap((table) => {
+  const box = table.closest('.scrolls')
+  if (!table.checkVisibility() || box.clientWidth === 0) return []
+  const name = box.getAttribute('aria-label')
+  const wide = box.scrollWidth > box.clientWidth + 1 ? [name + ' must be scrolled'] : []
+  return [...table.rows].slice(1).flatMap((row) => {
+    const cells = [...row.cells].filter((cell) => cell.checkVisibility())
+    return cells.flatMap((cell, index) => {
+      const { left, right, top, bottom } = cell.getBoundingClientRect()
+      const range = document.createRange()
+      range.selectNodeContents(cell)
+      const out = [...cell.querySelectorAll('*')].some((part) => {
+        const shown = part.getBoundingClientRect()
+        return !part.closest('.clip') && shown.width > 1 && (shown.left < left - 1 || shown.right > right + 1)
+      })
+      const covered = cells.slice(index + 1).some((other) => {
+        const next = other.getBoundingClientRect()
+        return next.left < right - 1 && next.right > left + 1 && next.top < bottom - 1 && next.bottom > top + 1
+      })
+      return out || covered ? [name + ': ' + cell.dataset.title] : []
+    })
+  }).concat(wide)
+})`
+
+/** Ids whose last character is outside the box that shows them. */
+const FIND_CUT = `[...document.querySelectorAll('td code.clip')].flatMap((code) => {
+  const range = document.createRange()
+  const text = code.firstChild
+  range.setStart(text, text.length - 1)
+  range.setEnd(text, text.length)
+  const [end, box] = [range.getBoundingClientRect(), code.getBoundingClientRect()]
+  return end.left >= box.left - 1 && end.right <= box.right + 1 ? [] : [text.data]
+})`
+
+describe.skipIf(!CHROMIUM)('the tables', () => {
+  const at = setUpConsole({ start: startFilledServer })
+  beforeAll(async () => {
+    await at.visitor.page.evaluate(`(async () => {
+      const post = async (path, body) => {
+        const { status } = await fetch(path, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+        if (status >= 300) throw new Error(path + ' was answered ' + status)
+      }
+      for (let each = 1; each <= ${KEYS}; each++)
+        await post('/admin/keys', { name: 'branch ' + each, mode: 'test', scopes: ['kyc:nin'] })
+      for (let each = 1; each <= ${ENDPOINTS}; each++)
+        await post('/admin/webhooks', {
+          name: 'receiver ' + each,
+          url: 'https://hooks-' + each + '.example.com/tabbat',
+          events: ['source.down'],
+        })
+    })()`)
+  })
+
+  const cases = WIDTHS.flatMap((width) => PAGES.map((page) => ({ ...page, width })))
+  it.each(cases)('cover nothing at $width px: $title', async ({ name, title, ready, width }) => {
+    const { page } = at.visitor
+    await page.setViewportSize({ width, height: 900 })
+    await page.goto(`${at.server.admin}/console#/${name}`)
+    await page.getByRole('heading', { name: title, level: 1 }).waitFor()
+    await page.getByText(ready).filter({ visible: true }).first().waitFor()
+    expect(await page.evaluate(FIND_COVERED)).toEqual([])
+    at.visitor.expectClean()
+  })
+
+  it.each(['requests', 'audit'])('show the end of each id: %s', async (name) => {
+    const { page } = at.visitor
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.goto(`${at.server.admin}/console#/${name}`)
+    const ids = page.locator('td code.clip')
+    await ids.first().waitFor()
+    expect(await page.evaluate(FIND_CUT)).toEqual([])
+    at.visitor.expectClean()
+  })
+
+  it('find one of 500 keys, show 50 at a time, and export all that were found', async () => {
+    const { page } = at.visitor
+    await page.goto(`${at.server.admin}/console#/keys`)
+    const keys = page.getByRole('region', { name: 'Keys', exact: true })
+    const pages = page.getByRole('navigation', { name: 'Pages of: Keys' })
+    await pages.getByText(/^1–50 of 50\d$/).waitFor()
+    expect(await keys.getByRole('row').count()).toBe(51)
+    await pages.getByRole('button', { name: 'Next' }).click()
+    await pages.getByText(/^51–100 of 50\d$/).waitFor()
+    expect(await findAxeViolations(page)).toEqual([])
+    await page.getByLabel('Search the keys').fill('branch 49')
+    await page.getByText(/^11 of 50\d keys$/).waitFor()
+    expect(await keys.getByRole('row').count()).toBe(12)
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export CSV: Keys' }).click()
+    const lines = readFileSync(await (await downloading).path(), 'utf8').split('\r\n')
+    expect(lines[0]).toBe('Name,Id,Mode,State,Used in 30 days,Last used,Expires')
+    expect(lines.filter((line) => line.startsWith('branch 49'))).toHaveLength(11)
+    expect(lines.find((line) => line.startsWith('branch 490,'))).toMatch(
+      /^branch 490,\w{8},test,active,0,never,never$/,
+    )
+    at.visitor.expectClean()
+  })
+
+  it('find one of 200 endpoints', async () => {
+    const { page } = at.visitor
+    await page.goto(`${at.server.admin}/console#/webhooks`)
+    await page.getByText('1–50 of 201').waitFor()
+    await page.getByLabel('Search the endpoints').fill('hooks-137.')
+    await page.getByText('1 of 201 endpoints').waitFor()
+    await page.getByRole('row', { name: /receiver 137/ }).waitFor()
+    at.visitor.expectClean()
+  })
+
+  it('guard a spreadsheet against formulas in an export', async () => {
+    const { page } = at.visitor
+    await page.evaluate(`fetch('/admin/keys', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: '=1+1', mode: 'test', scopes: ['kyc:nin'] }),
+    }).then(() => {})`)
+    await page.goto(`${at.server.admin}/console#/overview`)
+    await page.goto(`${at.server.admin}/console#/keys`)
+    await page.getByLabel('Search the keys').fill('=1+1')
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export CSV: Keys' }).click()
+    expect(readFileSync(await (await downloading).path(), 'utf8')).toMatch(/\r\n'=1\+1,/)
+    at.visitor.expectClean()
+  })
+})
