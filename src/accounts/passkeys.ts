@@ -100,23 +100,21 @@ async function refuseAttestation({ response }: RegistrationResponseJSON): Promis
   if (!ATTESTATIONS.includes(format)) throw new UserError('This kind of passkey is not supported.')
 }
 
-/** The options with which a browser uses a passkey: any of the site, or one of those that are given. */
+/** The options with which a browser uses a passkey. None is named: an authenticator sends its user id only where it finds the account by itself. */
 async function createUseOptions(
   key: KeyObject,
   { host }: PasskeySite,
   purpose: string,
-  allowed: readonly PasskeyRow[] = [],
 ): Promise<PublicKeyCredentialRequestOptionsJSON> {
   const { generateAuthenticationOptions } = await load()
   return generateAuthenticationOptions({
     rpID: host,
     challenge: createChallenge(key, purpose),
     userVerification: 'required',
-    allowCredentials: allowed.map(({ id, transports }) => ({ id, transports: [...transports] })),
   })
 }
 
-/** The passkey that was used. Throws `wrong_passkey` if it is unknown, its signature is wrong, or its answer was sent before. */
+/** The passkey that was used. Throws `wrong_passkey` if it is unknown, its signature or user id is wrong, or its answer was sent before. */
 export async function usePasskey(
   key: KeyObject,
   table: PasskeyTable,
@@ -139,7 +137,8 @@ export async function usePasskey(
     credential: { id: passkey.id, publicKey: new Uint8Array(passkey.publicKey), counter: passkey.counter },
     requireUserVerification: true,
   }).catch(refuse)
-  if (!verified || !challenge) throw new AdminError('wrong_passkey')
+  if (!verified || !challenge || !isUserOf(key, passkey.account, response))
+    throw new AdminError('wrong_passkey')
   const { id, expiresAt } = challenge
   const use = {
     id: passkey.id,
@@ -259,13 +258,11 @@ export function createPasskeyActions({ context: { audit, store }, key }: FactorD
     findSigner: async (site, response) => {
       audit.requireHealthy()
       const { account } = await usePasskey(key(), passkeys, site, 'sign-in', response)
-      if (!isUserOf(key(), account, response)) throw new AdminError('wrong_passkey')
       const found = await accounts.find(account)
       if (!found) throw new AdminError('wrong_passkey')
       return found
     },
-    beginConfirm: async ({ name, session }, site) =>
-      createUseOptions(key(), site, `confirm ${session}`, await passkeys.list(name)),
+    beginConfirm: ({ session }, site) => createUseOptions(key(), site, `confirm ${session}`),
     confirm: async (actor, site, response) => {
       const { account } = await usePasskey(key(), passkeys, site, `confirm ${actor.session}`, response)
       if (account !== actor.name) throw new AdminError('wrong_passkey')

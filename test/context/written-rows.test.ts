@@ -96,6 +96,7 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
   })
 
   it('cannot add a passkey to an account', async () => {
+    const cookie = await server.openSession('owner')
     const device = createDevice()
     const now = Date.now()
     const sql = `INSERT INTO passkeys (id, account, name, host, public_key, counter, transports, created_at)
@@ -108,13 +109,22 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
       const response = device.answer(String(options.json().challenge), origin, userHandle)
       return (await server.request('/admin/session/passkey/sign-in', { headers, body: { response } })).status
     }
-    expect(await signIn()).toBe(401)
-    expect(await signIn(toPlainHash('owner'))).toBe(401)
+    const confirm = async (userHandle?: Buffer) => {
+      const path = '/admin/session/confirm/passkey'
+      const options = await server.request(`${path}/begin`, { headers, cookie, body: {} })
+      const response = device.answer(String(options.json().challenge), origin, userHandle)
+      return (await server.request(path, { headers, cookie, body: { response } })).status
+    }
+    for (const use of [signIn, confirm]) {
+      expect(await use()).not.toBe(200)
+      expect(await use(toPlainHash('owner'))).not.toBe(200)
+    }
     // With what only the authenticator of the account was given, the same device is accepted.
     const known = createHmac('sha256', server.context.keyring()['second-factor'])
       .update(JSON.stringify(['passkey-user', 'owner']))
       .digest()
     expect(await signIn(known)).toBe(200)
+    expect(await confirm(known)).toBe(200)
   })
 
   it('cannot make an API key, nor give the secret of one key to another', async () => {
