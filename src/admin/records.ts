@@ -4,9 +4,9 @@ import { HIDDEN } from '../contract/record.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
-import { unlockNumber } from '../verification/guess-limit.ts'
+import { type Locked, UNRECORDED_NOTE, unlockNumber } from '../verification/guess-limit.ts'
 import type { AdminDeps } from './admin-deps.ts'
-import { Kind, requireReason, strict } from './fields.ts'
+import { Kind, requireReason, searchText, strict } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
 import { Password } from './sessions.ts'
 
@@ -115,10 +115,14 @@ const toFields = (record: object, group = ''): RecordView['fields'] =>
     return [{ name: `${group}${name}`, value: value === null ? '' : String(value) }]
   })
 
+/** Either a kind and a number, or the `request_reference` of a verification of the number. */
 const UnlockRequest = Type.Object(
   {
-    kind: Kind,
-    number: Type.String({ minLength: 11, maxLength: 20, 'x-rule': 'must be 11 digits, or a virtual NIN' }),
+    kind: Type.Optional(Kind),
+    number: Type.Optional(
+      Type.String({ minLength: 11, maxLength: 20, 'x-rule': 'must be 11 digits, or a virtual NIN' }),
+    ),
+    reference: Type.Optional(searchText(100)),
     reason: Type.String({ minLength: 10, maxLength: 200, 'x-rule': 'must have 10 to 200 characters' }),
   },
   strict,
@@ -133,21 +137,28 @@ const unlock = defineRoute({
   method: 'POST',
   path: '/admin/attempts/unlock',
   summary:
-    'Forget the failed matches of a number, so that it can be verified again after 429 too_many_attempts. Needs a reason. Audited.',
+    'Forget the failed matches of a number, so that it can be verified again after 429 too_many_attempts. The number is given, or the request_reference of a verification of it. Needs a reason. Audited.',
   role: 'operator',
   input: UnlockRequest,
   output: Unlocked,
-  run: async (deps, { input: { kind, number: text, reason }, actor }) => {
-    const checkedReason = requireReason(reason)
-    const number = readPersonNumber(kind, text.trim())
-    if (number === undefined) throw invalidNumberError()
+  run: async (deps, { input, actor }) => {
+    const reason = requireReason(input.reason)
     const { store, keyring } = deps.context
     const unlocking = { store, keyring: keyring(), audit: auditBy(deps, actor) }
-    return { failed_matches: await unlockNumber(unlocking, { kind, number, reason: checkedReason }) }
+    const failed = await unlockNumber(unlocking, toLocked(input), reason)
+    if (failed === undefined) throw fieldError('reference', `reference ${UNRECORDED_NOTE}`)
+    return { failed_matches: failed }
   },
 })
 
-const invalidNumberError = () =>
-  new AppError('validation_failed', { errors: { number: ['number must be 11 digits, or a virtual NIN'] } })
+function toLocked({ kind, number: text = '', reference = '' }: Static<typeof UnlockRequest>): Locked {
+  if (reference.trim() !== '' && text === '') return { reference: reference.trim() }
+  const number = kind && reference === '' ? readPersonNumber(kind, text.trim()) : undefined
+  if (kind && number !== undefined) return { kind, number }
+  throw fieldError('number', 'number must be 11 digits, or a virtual NIN, with its kind; or give a reference')
+}
+
+const fieldError = (field: string, text: string) =>
+  new AppError('validation_failed', { errors: { [field]: [text] } })
 
 export const RECORD_ROUTES: readonly AdminRoute[] = [count, lookUp, reveal, unlock]

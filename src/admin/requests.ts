@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { findKeyIds } from '../audit/audit-filter.ts'
 import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { DAY_MS, HOUR_MS, steadyNow, toIsoTime } from '../contract/time.ts'
-import { AppError, ERRORS } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { toListenerUrl } from '../http/address.ts'
 import { readKeyNames } from '../keys/key-names.ts'
-import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
+import { REQUEST_CODES, REQUEST_OPERATIONS, requestFilterErrors } from '../operations/request-filter.ts'
 import { listCurlCommands } from '../reference/curl-command.ts'
 import { isStoredId, toSearchedId } from '../requests/request-log.ts'
 import {
@@ -17,7 +18,7 @@ import {
   toRequestView,
 } from '../requests/search.ts'
 import type { AdminDeps } from './admin-deps.ts'
-import { Mode, strict, Time } from './fields.ts'
+import { Mode, searchText, strict, Time } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
 
 /** One request of the request log. */
@@ -55,7 +56,8 @@ const text = (maxLength: number) =>
 const FILTER = {
   request_id: text(64),
   request_reference: text(64),
-  key_id: text(20),
+  /** The id of a key, or the name of one or several keys. */
+  key: Type.Optional(searchText(100)),
   mode: Type.Optional(Mode),
   operation: text(40),
   code: text(60),
@@ -136,9 +138,6 @@ export type RequestRates = Static<typeof RequestRates>
 
 const tag = 'Requests'
 
-const OPERATION_NAMES = [...OPERATIONS, ...RESOURCE_OPERATIONS].map(({ name }) => name)
-const CODES = ['ok', 'verified', 'cancelled', 'aborted', ...Object.keys(ERRORS)].toSorted()
-
 const list = defineRoute({
   name: 'list_requests',
   tag,
@@ -151,17 +150,17 @@ const list = defineRoute({
   output: RequestList,
   run: async ({ context: { store, config }, searches }, { input }) => {
     const before = input.before === undefined ? undefined : readRequestCursor(input.before)
-    const filter = toFilter(config, input)
-    const { rows, next, isCut } = await searches.find('requests', { filter, before })
     const names = await readKeyNames(store.keys)
+    const filter = toFilter(config, names, input)
+    const { rows, next, isCut } = await searches.find('requests', { filter, before })
     const origin = config.publicUrl ?? toListenerUrl(config, config)
     return {
       recorded: config.requestsKeep !== 'off',
       rows: rows.map((row) => toRequestView(row, names)),
       next: next ? toRequestCursor(next) : null,
       searched_back_to: isCut && next ? toIsoTime(next.at) : null,
-      operations: [...OPERATION_NAMES, 'unknown'],
-      codes: CODES,
+      operations: [...REQUEST_OPERATIONS],
+      codes: [...REQUEST_CODES],
       commands: listCurlCommands(origin),
     }
   },
@@ -170,18 +169,22 @@ const list = defineRoute({
 type Config = AdminDeps['context']['config']
 
 /** Empty fields do not filter. Lines that are older than TABBAT_REQUESTS_KEEP may not be deleted yet. */
-function toFilter({ requestsKeep }: Config, input: RequestQuery): RequestFilter {
-  const { request_id: requestId, request_reference: reference, key_id: keyId, from, to } = input
+function toFilter(
+  { requestsKeep }: Config,
+  keyNames: ReadonlyMap<string, string>,
+  input: RequestQuery,
+): RequestFilter {
+  const { request_id: requestId, request_reference: reference, from, to } = input
+  const key = input.key?.trim()
+  const errors = requestFilterErrors(input, keyNames)
   if (requestId && !isStoredId(requestId))
-    throw new AppError('validation_failed', {
-      errors: {
-        request_id: ["request_id is a caller's own: POST /admin/requests/id returns its stored form"],
-      },
-    })
+    errors.request_id = ["request_id is a caller's own: POST /admin/requests/id returns its stored form"]
+  if (Object.keys(errors).length > 0) throw new AppError('validation_failed', { errors })
   const oldest = requestsKeep === 'off' ? 0 : steadyNow() - requestsKeep
   const { mode, operation, code, status } = input
-  const given = { requestId, reference, keyId, mode, operation, code, status }
+  const given = { requestId, reference, mode, operation, code, status }
   return {
+    ...(key && { keyIds: findKeyIds(key, keyNames) }),
     ...Object.fromEntries(Object.entries(given).filter(([, text]) => text !== undefined && text !== '')),
     from: from === undefined ? oldest : Math.max(oldest, Date.parse(from)),
     until: to === undefined ? undefined : Date.parse(to),
@@ -215,7 +218,11 @@ const stream = defineRoute({
   stream: 'text/event-stream',
   isBackground: true,
   run: async ({ context }, { input, isStillAllowed }) => {
-    const { from: _from, until: _until, ...filter } = toFilter(context.config, input)
+    const {
+      from: _from,
+      until: _until,
+      ...filter
+    } = toFilter(context.config, await readKeyNames(context.store.keys), input)
     return streamRequests(context, filter, isStillAllowed)
   },
 })

@@ -152,7 +152,8 @@ export const toShownFilter = (given: GivenFilter): Readonly<Partial<Record<keyof
     ),
   )
 
-const findKeyIds = (key: string, names: ReadonlyMap<string, string>): string[] =>
+/** The keys with this id or name. `names` are the names of all keys by their id. */
+export const findKeyIds = (key: string, names: ReadonlyMap<string, string>): string[] =>
   [...names].flatMap(([id, name]) => (id === key || name === key ? [id] : []))
 
 const dropAbsent = <T extends object>(fields: T) =>

@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
+import { findKeyIds } from '../audit/audit-filter.ts'
 import { steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
 import { toListenerUrl } from '../http/address.ts'
 import { readKeyNames } from '../keys/key-names.ts'
+import { requestFilterErrors } from '../operations/request-filter.ts'
 import { toCurlCommand } from '../reference/curl-command.ts'
 import type { LoggedRequest } from '../requests/block-writer.ts'
 import { toSearchedId } from '../requests/request-log.ts'
@@ -16,6 +18,7 @@ import {
 } from '../requests/search.ts'
 import { dim, say, strong, toTable } from '../server/terminal.ts'
 import { isDrawnByChance } from '../telemetry/log.ts'
+import { readReference } from './audit-options.ts'
 import { type ReadContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { DATE_NOTE, readSince, readUntil } from './options.ts'
@@ -43,7 +46,7 @@ export function addRequestsCommand(program: Command): void {
     settings: SETTINGS,
     exitCodes: EXIT_CODES,
     examples: {
-      'requests list --key a1B2c3D4 --status 4xx --since 1h': 'what one key was refused in the last hour',
+      'requests list --key "loans app" --status 4xx --since 1h': 'what one key was refused in the last hour',
       'requests list --code validation_failed --json': 'invalid requests, with the names of their fields',
     },
   })
@@ -91,8 +94,8 @@ export function addRequestsCommand(program: Command): void {
 const addFilters = (command: Command): Command =>
   command
     .option('--id <id>', 'with this request_id; - reads it from standard input', readId)
-    .option('--reference <reference>', 'of this verification')
-    .option('--key <id>', 'of this key, by its public id')
+    .option('--reference <reference>', 'of this verification', readReference)
+    .option('--key <key>', 'of this key: its id or its name')
     .addOption(new Option('--mode <mode>', 'of keys of this mode').choices(['test', 'live']))
     .option('--operation <name>', 'of this operation, such as verify_nin')
     .option(
@@ -141,7 +144,8 @@ type View = ReturnType<typeof toRequestView>
 async function listRequests({ limit, json, ...given }: FilterOptions & { limit: number }): Promise<void> {
   const options = await readGivenId(given)
   await withStore(async (context) => {
-    const views = await toViews(context, await findAll(context, toFilter(context, options), limit))
+    const filter = await readFilter(context, options)
+    const views = await toViews(context, await findAll(context, filter, limit))
     if (json) say(JSON.stringify(views))
     else if (views.length === 0) say(noneFound(context))
     else say(toTable([TITLES, ...views.map(toCells)]))
@@ -162,7 +166,7 @@ async function showRequest(given: string, { json }: { json?: true }): Promise<vo
   const id = given === '-' ? await readIdFromInput() : given
   await withStore(async (context) => {
     const filter = id.startsWith('ver_') ? { reference: id } : { id }
-    const views = await toViews(context, await findAll(context, toFilter(context, filter), 1000))
+    const views = await toViews(context, await findAll(context, await readFilter(context, filter), 1000))
     if (json) say(JSON.stringify(views))
     else if (views.length === 0) throw new UserError(noneFound(context))
     else for (const view of views) showView(context, view)
@@ -174,7 +178,7 @@ const POLL_MS = 1000
 async function tailRequests({ json, ...given }: FilterOptions): Promise<void> {
   const options = await readGivenId(given)
   await withStore(async (context) => {
-    const { from: _from, until: _until, ...filter } = toFilter(context, options)
+    const { from: _from, until: _until, ...filter } = await readFilter(context, options)
     // Since the command was started: opening the database takes a moment.
     const tail = createTail(context.store.requests, filter, Math.floor(performance.timeOrigin))
     for (;;) {
@@ -186,13 +190,20 @@ async function tailRequests({ json, ...given }: FilterOptions): Promise<void> {
   })
 }
 
-function toFilter({ keyring, config: { requestsKeep } }: ReadContext, options: FilterOptions): RequestFilter {
-  const { id, reference, key: keyId, mode, operation, status, code, since, until } = options
+/** What no request can have is refused. */
+async function readFilter(context: ReadContext, options: FilterOptions): Promise<RequestFilter> {
+  const { keyring, store } = context
+  const { requestsKeep } = context.config
+  const keyNames = await readKeyNames(store.keys)
+  const [problem] = Object.values(requestFilterErrors(options, keyNames)).flat()
+  if (problem !== undefined)
+    throw new UserError(`--${problem}.${problem.startsWith('key ') ? ' See: tabbat keys list' : ''}`)
+  const { id, reference, key, mode, operation, status, code, since, until } = options
   const oldest = requestsKeep === 'off' ? 0 : steadyNow() - requestsKeep
   return {
     requestId: id && toSearchedId(keyring['request-id'], id),
     reference,
-    keyId,
+    keyIds: key === undefined ? undefined : findKeyIds(key.trim(), keyNames),
     mode,
     operation,
     status,

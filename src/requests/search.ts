@@ -16,7 +16,7 @@ export type RequestFilter = {
   /** As it is stored; see request-log.ts. */
   readonly requestId?: string | undefined
   readonly reference?: string | undefined
-  readonly keyId?: string | undefined
+  readonly keyIds?: readonly string[] | undefined
   readonly mode?: string | undefined
   readonly operation?: string | undefined
   readonly code?: string | undefined
@@ -171,8 +171,8 @@ const mayHaveAll = ({ filter }: ListedBlock, texts: readonly string[]) =>
 const isWithin = ({ at }: LoggedRequest, { from, until }: RequestFilter) =>
   (from === undefined || at >= from) && (until === undefined || at <= until)
 
-const matchesKind = (kind: RequestKind, { keyId, mode, operation, code, status }: RequestFilter) =>
-  (keyId === undefined || keyId === kind.keyId) &&
+const matchesKind = (kind: RequestKind, { keyIds, mode, operation, code, status }: RequestFilter) =>
+  (keyIds === undefined || keyIds.includes(kind.keyId)) &&
   (mode === undefined || mode === kind.mode) &&
   (operation === undefined || operation === kind.operation) &&
   (code === undefined || code === kind.code) &&

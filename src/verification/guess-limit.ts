@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { AuditTable } from '../audit/audit-table.ts'
 import { loadNodeName } from '../audit/chain-claim.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import { secondsToLagosMidnight, steadyNow } from '../contract/time.ts'
@@ -161,27 +162,42 @@ function createRetries() {
 }
 
 type UnlockDeps = {
-  readonly store: { readonly guesses: GuessTable }
+  readonly store: { readonly guesses: GuessTable; readonly audit: Pick<AuditTable, 'byReference'> }
   readonly keyring: Pick<Keyring, 'subject'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
 }
 
-type Unlocking = {
-  readonly kind: Kind
-  readonly number: string
-  /** Checked before. */
-  readonly reason: string
-}
+/** A number, or the `request_reference` of a verification of it. */
+export type Locked =
+  | { readonly kind: Kind; readonly number: string }
+  | { readonly reference: string; readonly kind?: undefined }
 
 /**
  * Forgets the failed matches of a number, of all keys, so that it can be verified again. Limits on people per day stay. The audit
- * row comes first. Resolves to the number of failed matches.
+ * row comes first; its reason was checked before. Resolves to the number of failed matches, or to undefined if no verification has
+ * the reference.
  */
-export async function unlockNumber(deps: UnlockDeps, { kind, number, reason }: Unlocking): Promise<number> {
-  const subject = toBlindIndex(deps.keyring.subject, kind, number)
-  const detail = `${kind}; reason: ${reason}`
+export async function unlockNumber(
+  deps: UnlockDeps,
+  locked: Locked,
+  reason: string,
+): Promise<number | undefined> {
+  const subject = await findSubject(deps, locked)
+  if (!subject) return undefined
+  const detail = `${locked.kind ?? locked.reference}; reason: ${reason}`
   await deps.audit.record([
     { phase: 'number_unlocked', subject: subject.toString('hex'), outcome: 'ok', detail },
   ])
   return deps.store.guesses.unlock(subject)
+}
+
+/** To be read after "the reference". */
+export const UNRECORDED_NOTE =
+  'is not in the audit log. A request that got 429 looked nobody up and is not recorded: give the reference of an earlier verification of the number, such as one that was not verified'
+
+async function findSubject({ keyring, store }: UnlockDeps, locked: Locked): Promise<Buffer | undefined> {
+  if (locked.kind !== undefined) return toBlindIndex(keyring.subject, locked.kind, locked.number)
+  const rows = await store.audit.byReference(locked.reference)
+  const subject = rows.find((row) => row.subject !== null)?.subject
+  return subject ? Buffer.from(subject, 'hex') : undefined
 }

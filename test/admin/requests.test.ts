@@ -56,22 +56,26 @@ describe('GET /admin/requests', () => {
     for (let count = 0; count < 60; count++)
       await server.app.inject({ method: 'POST', url: VERIFY, headers: bearer(busy), payload: {} })
     await verify({ nin: '12345678901', phone: PHONE }, undefined, busy)
-    const first = await list({ key_id: keyId })
+    expect((await list({ key: ' busy ' })).rows).toHaveLength(50)
+    const first = await list({ key: keyId })
     expect(first.rows).toHaveLength(50)
     expect(first.rows[0]).toMatchObject({ status: 200, code: 'verified' })
-    const second = await list({ key_id: keyId, before: first.next ?? '' })
+    const second = await list({ key: keyId, before: first.next ?? '' })
     expect([second.rows.length, second.next]).toEqual([11, null])
-    expect((await list({ key_id: keyId, status: '2xx' })).rows).toHaveLength(1)
-    expect((await list({ key_id: keyId, code: 'verified', mode: 'test' })).rows).toHaveLength(1)
+    expect((await list({ key: keyId, status: '2xx' })).rows).toHaveLength(1)
+    expect((await list({ key: keyId, code: 'verified', mode: 'test' })).rows).toHaveLength(1)
     const later = new Date(Date.now() + 60_000).toISOString()
-    expect((await list({ key_id: keyId, from: later })).rows).toEqual([])
-    expect((await list({ key_id: keyId, to: new Date(0).toISOString() })).rows).toEqual([])
+    expect((await list({ key: keyId, from: later })).rows).toEqual([])
+    expect((await list({ key: keyId, to: new Date(0).toISOString() })).rows).toEqual([])
   })
 
   it('refuses a wrong filter, and an id that may be personal', async () => {
     const refuse = async (query: string) =>
       (await server.request(`/admin/requests?${query}`, { cookie })).status
     expect(await refuse('status=abc')).toBe(422)
+    expect(await refuse('operation=nonsense')).toBe(422)
+    expect(await refuse('code=nonsense')).toBe(422)
+    expect(await refuse('key=bus')).toBe(422)
     expect(await refuse('before=nonsense')).toBe(422)
     expect(await refuse('request_id=customer-7')).toBe(422)
   })
@@ -113,7 +117,7 @@ it('GET /admin/requests/rates counts what was not answered, and requests without
 
 it('GET /admin/requests/events sends new requests that match', async () => {
   const watched = await server.createKey({ name: 'watched' })
-  const query = `status=4xx&key_id=${watched.slice(9, 17)}`
+  const query = `status=4xx&key=${watched.slice(9, 17)}`
   const sent = request(`${server.url}/admin/requests/events?${query}`, { headers: { cookie } })
   sent.end()
   const [response] = (await once(sent, 'response')) as [IncomingMessage]

@@ -20,15 +20,14 @@ beforeAll(async () => {
 })
 afterAll(() => at.close())
 
-const guess = async (index: number) =>
-  (
-    await at.app.inject({
-      method: 'POST',
-      url: '/api/v2/kyc/verify-nin',
-      headers: bearer(key),
-      payload: { nin: NIN, phone: `080312345${String(index).padStart(2, '0')}` },
-    })
-  ).statusCode
+const send = (index: number) =>
+  at.app.inject({
+    method: 'POST',
+    url: '/api/v2/kyc/verify-nin',
+    headers: bearer(key),
+    payload: { nin: NIN, phone: `080312345${String(index).padStart(2, '0')}` },
+  })
+const guess = async (index: number) => (await send(index)).statusCode
 const unlock = (change: object = {}) =>
   at.request('/admin/attempts/unlock', {
     cookie,
@@ -49,6 +48,29 @@ describe('unlocking a number', () => {
       detail: `nin; reason: ${REASON}; by bola`,
     })
     expect(JSON.stringify(row)).not.toContain(NIN)
+  })
+
+  it('needs only the reference of a verification of the number', async () => {
+    for (let index = 10; index < 13; index++) expect(await guess(index)).toBe(422)
+    const failed = await send(13)
+    expect([failed.statusCode, await guess(14)]).toEqual([422, 429])
+    const { request_reference: reference } = JSON.parse(failed.body).data
+    const body = { reference, reason: REASON }
+    const answer = await at.request('/admin/attempts/unlock', { cookie, body })
+    expect([answer.status, answer.json()]).toEqual([200, { failed_matches: 5 }])
+    expect(await guess(15)).toBe(422)
+    expect((await readRows(at, 'number_unlocked')).at(-1)).toMatchObject({
+      subject: at.context.toSubjectHash('nin', NIN),
+      detail: `${reference}; reason: ${REASON}; by bola`,
+    })
+  })
+
+  it('by a reference that no verification has is refused', async () => {
+    for (const body of [{ reference: `ver_${'0'.repeat(36)}`, reason: REASON }, { reason: REASON }]) {
+      const answer = await at.request('/admin/attempts/unlock', { cookie, body })
+      const field = 'reference' in body ? 'reference' : 'number'
+      expect([answer.status, Object.keys(answer.json().errors as object)]).toEqual([422, [field]])
+    }
   })
 
   it('of a number that is not locked changes nothing', async () => {

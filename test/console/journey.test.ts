@@ -169,6 +169,11 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     await page.getByRole('button', { name: 'Unlock', exact: true }).click()
     await page.getByText('The number has no failed matches in the last 24 hours.').waitFor()
     expect(await page.content()).not.toContain('20000000009')
+    const reference = `ver_${'0'.repeat(36)}`
+    await page.goto('about:blank')
+    await page.goto(`${server.admin}/console#/records?unlock=${reference}`)
+    const field = page.getByRole('textbox', { name: 'Reference of a verification' })
+    expect(await field.inputValue()).toBe(reference)
     visitor.expectClean()
   })
 

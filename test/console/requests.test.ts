@@ -41,6 +41,26 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     at.visitor.expectClean()
   })
 
+  it('takes the name of a key, and says when no key has it', async () => {
+    const { page } = at.visitor
+    await page.goto('about:blank')
+    await page.goto(`${at.server.admin}/console#/requests`)
+    const search = async (key: string) => {
+      await page.getByRole('combobox', { name: 'Key' }).fill(key)
+      await page.locator('#main').getByRole('button', { name: 'Search', exact: true }).click()
+    }
+    await search('public sandbox key')
+    await page.getByText('503 source unavailable').waitFor()
+    expect(page.url()).toContain('key=public+sandbox+key')
+    at.visitor.expectClean()
+    at.visitor.allow(/422/)
+    await search('public sandbox ke')
+    await page
+      .getByText(/key must be the name or the id of a key/i)
+      .first()
+      .waitFor()
+  })
+
   it('shows a request with its timeline, and as a command without the key', async () => {
     const { page } = at.visitor
     await page.goto(`${at.server.admin}/console#/requests?status=5xx`)

@@ -133,6 +133,34 @@ describe.each(ENGINES)('commands on %s', (engine) => {
     expect(written[0]?.subject).toMatch(/^[0-9a-f]{64}$/)
   })
 
+  it('that unlock a number take the reference of a verification instead of the number', async () => {
+    const settings = await newSettings(engine)
+    await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
+    const [reference, subject] = [`ver_${'0'.repeat(36)}`, 'ab'.repeat(32)]
+    await withSealed(settings, async ({ store, keyring }) => {
+      const log = await openAuditLog({
+        ...{ table: store.audit, dataDir: settings.TABBAT_DATA_DIR ?? '', losses: undefined },
+        signer: createSigner(keyring['audit-signing']),
+        checkpointDir: settings.TABBAT_DATA_DIR ?? '',
+        ...{ onUnavailable: () => {}, onCheckpointFailure: () => {}, onCorruption: () => {} },
+      })
+      await log.record([{ phase: 'outcome', outcome: 'not_verified', request_reference: reference, subject }])
+      await log.close()
+    })
+    const unlock = (...args: string[]) =>
+      tabbat(settings, 'unlock', ...args, '--reason', 'wrong phone in the import')
+    expect((await unlock('--reference', reference)).stdout).toContain('This number has no failed matches')
+    expect((await readRows(settings)).at(-1)).toMatchObject({
+      phase: 'number_unlocked',
+      subject,
+      detail: `${reference}; reason: wrong phone in the import; ${BY}`,
+    })
+    const unknown = await unlock('--reference', `ver_${'1'.repeat(36)}`)
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('is not in the audit log')])
+    const neither = await unlock()
+    expect([neither.code, neither.stderr]).toEqual([1, expect.stringContaining('or --reference')])
+  })
+
   it('that show data record it first', async () => {
     const settings = await newSettings(engine)
     const reference = `ver_${'0'.repeat(36)}`

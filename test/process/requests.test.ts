@@ -53,6 +53,16 @@ it('tabbat requests finds what a caller quotes, and follows the log', async () =
     expect(JSON.parse(found.stdout)).toMatchObject([{ request_id: id }])
     const listed = await tabbat(settings, 'requests', 'list', '--code', 'validation_failed', '--since', '1h')
     expect(listed.stdout).toMatch(/422 +validation_failed +verify_nin +sandbox0/)
+    const named = await tabbat(settings, 'requests', 'list', '--key', 'public sandbox key', '--json')
+    expect(JSON.parse(named.stdout)).toHaveLength(3)
+    for (const [option, text, message] of [
+      ['--operation', 'nonsense', '--operation must be one of: verify_nin, '],
+      ['--code', 'nonsense', '--code must be one that the API answers'],
+      ['--key', 'public sandbox ke', '--key must be the name or the id of a key. See: tabbat keys list'],
+    ] as const) {
+      const wrong = await tabbat(settings, 'requests', 'list', option, text)
+      expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining(message)])
+    }
     const timeline = await tabbat(settings, 'audit', 'show', data.request_reference)
     expect(timeline.stdout).toContain(id)
 

@@ -74,7 +74,7 @@ describeEngines(ENGINES, (engine) => {
     const filters: RequestFilter[] = [
       { requestId: toId(7) },
       { reference: 'ver_7' },
-      { keyId: 'bbbbbbbb' },
+      { keyIds: ['bbbbbbbb'] },
       { mode: 'test' },
       { operation: 'verify_bvn' },
       { status: '422' },
@@ -83,7 +83,7 @@ describeEngines(ENGINES, (engine) => {
     ]
     for (const filter of filters)
       expect(await searchAll(store, filter), JSON.stringify(filter)).toMatchObject([odd])
-    expect(await searchAll(store, { ...filters[0], keyId: 'aaaaaaaa' })).toEqual([])
+    expect(await searchAll(store, { ...filters[0], keyIds: ['aaaaaaaa'] })).toEqual([])
     expect(await searchAll(store, { requestId: toId(8) })).toEqual([])
     expect((await searchAll(store)).map(({ requestId }) => requestId)).toEqual([toId(2), toId(7), toId(1)])
     await log.close()

@@ -219,7 +219,7 @@ describe('unlocking a number', () => {
     } as never
     return {
       done,
-      unlock: () => unlockNumber(deps, { kind: 'nin', number: '12345678901', reason: 'a call' }),
+      unlock: () => unlockNumber(deps, { kind: 'nin', number: '12345678901' }, 'a call'),
     }
   }
 

@@ -1,9 +1,10 @@
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { AuditOptions } from '../../../../src/admin/audit.ts'
 import type { ApiError } from '../../api-client.ts'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { SecretField, SelectField, TextField } from '../../components/field.tsx'
+import { KeyField } from '../../components/key-field.tsx'
 import { toLabel, toOperation } from '../../format.ts'
 import { NUMBER_KINDS } from '../../number-kinds.ts'
 import type { TypedNumber } from './use-audit-search.ts'
@@ -63,7 +64,7 @@ export function AuditForm({ view, filters, options, isBusy, error, onSearch }: A
       }}
     >
       <div class="grid">
-        <Filters view={view} draft={draft} options={options} onChange={change} />
+        <Filters view={view} draft={draft} options={options} onChange={change} error={error} />
         <Person draft={draft} onChange={change} error={error?.fields['subject.number']} />
       </div>
       {filters.person && (
@@ -97,7 +98,8 @@ function Filters({
   draft,
   options,
   onChange,
-}: FieldsProps & { view: AuditView; options: AuditOptions | undefined }) {
+  error,
+}: FieldsProps & { view: AuditView; options: AuditOptions | undefined; error: ApiError | undefined }) {
   const select = (
     name: 'outcome' | 'operation' | 'source' | 'phase',
     label: string,
@@ -124,7 +126,7 @@ function Filters({
         autocomplete="off"
         maxLength={100}
       />
-      <KeyField draft={draft} keys={options?.keys ?? []} onChange={onChange} />
+      <KeyField value={draft.key ?? ''} onValue={(key) => onChange({ key })} error={error?.fields.key} />
       {select('outcome', 'Outcome', options?.outcomes)}
       {select('operation', 'Operation', options?.operations)}
       {select('source', 'Source', options?.sources)}
@@ -144,30 +146,6 @@ function Filters({
       />
       <TextField label="To" type="datetime-local" value={draft.to ?? ''} onValue={(to) => onChange({ to })} />
     </>
-  )
-}
-
-/** Suggests the names of keys. Several keys may have one name. */
-function KeyField({ draft, keys, onChange }: FieldsProps & { keys: AuditOptions['keys'] }) {
-  const id = useId()
-  const names = [...new Set(keys.map(({ name }) => name))]
-  return (
-    <div>
-      <TextField
-        label="Key"
-        value={draft.key ?? ''}
-        onValue={(key) => onChange({ key })}
-        {...({ list: id } as object)}
-        help="The name or the id of a key."
-        autocomplete="off"
-        maxLength={100}
-      />
-      <datalist id={id}>
-        {names.map((name) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
-    </div>
   )
 }
 

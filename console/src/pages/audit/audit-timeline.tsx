@@ -1,6 +1,7 @@
 import { Fragment } from 'preact'
 import type { AuditRowView, AuditTimeline } from '../../../../src/admin/audit.ts'
 import type { RequestsOfVerification } from '../../../../src/admin/requests.ts'
+import { useHasRole } from '../../app-context.ts'
 import { CopyButton } from '../../components/copy.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Panel } from '../../components/panel.tsx'
@@ -42,6 +43,7 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
                   ))}
                 </ol>
                 {archives_note !== null && <p class="dim">{archives_note}</p>}
+                <UnlockLink reference={reference} rows={rows} />
                 <RequestsOf reference={reference} />
               </>
             )
@@ -49,6 +51,17 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
         </QueryResult>
       </Panel>
     </>
+  )
+}
+
+/** After failed matches. The number itself need not be known. */
+function UnlockLink({ reference, rows }: { reference: string; rows: readonly AuditRowView[] }) {
+  const isOperator = useHasRole('operator')
+  if (!isOperator || !rows.some(({ outcome }) => outcome === 'not_verified')) return null
+  return (
+    <p>
+      <a href={`${toHash('records')}?unlock=${reference}`}>Unlock this number…</a>
+    </p>
   )
 }
 

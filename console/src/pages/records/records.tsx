@@ -11,6 +11,7 @@ import { PersonDialog } from '../../components/person-dialog.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { toCount, toLabel } from '../../format.ts'
 import { NUMBER_KINDS } from '../../number-kinds.ts'
+import { useFilters } from '../../route.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
 
@@ -198,17 +199,23 @@ function Countdown({ until, onEnd }: { until: number; onEnd: () => void }) {
   )
 }
 
-const EMPTY = { number: '', reason: '' }
+const EMPTY = { number: '', reference: '', reason: '' }
+const UNLOCK_BY = [...NUMBER_KINDS, { value: 'reference', text: 'Reference' }]
 
 function UnlockPanel() {
   const { api } = useAppContext()
-  const [kind, setKind] = useState('nin')
-  const [input, setInput] = useState(EMPTY)
+  const [filters] = useFilters()
+  // The timeline of a refused verification links here with its reference.
+  const linked = filters.get('unlock') ?? ''
+  const [kind, setKind] = useState(linked === '' ? 'nin' : 'reference')
+  const [input, setInput] = useState({ ...EMPTY, reference: linked })
+  const isByReference = kind === 'reference'
   const [result, setResult] = useState<Unlocked>()
   const unlock = useMutation(async () => {
     setResult(undefined)
     const number = input.number.replace(/\s/g, '')
-    setResult(await api.post<Unlocked>('/admin/attempts/unlock', { kind, number, reason: input.reason }))
+    const locked = isByReference ? { reference: input.reference.trim() } : { kind, number }
+    setResult(await api.post<Unlocked>('/admin/attempts/unlock', { ...locked, reason: input.reason }))
     setInput(EMPTY)
   })
   const { fields = {} } = unlock.error ?? {}
@@ -221,15 +228,27 @@ function UnlockPanel() {
           unlock.run()
         }}
       >
-        <SelectField label="Type" value={kind} onValue={setKind} options={NUMBER_KINDS} />
-        <SecretField
-          label="Number to unlock"
-          value={input.number}
-          onValue={(number) => setInput({ ...input, number })}
-          placeholder="11 digits"
-          error={fields.number}
-          maxLength={20}
-        />
+        <SelectField label="Unlock by" value={kind} onValue={setKind} options={UNLOCK_BY} />
+        {isByReference ? (
+          <TextField
+            label="Reference of a verification"
+            value={input.reference}
+            onValue={(reference) => setInput({ ...input, reference })}
+            placeholder="ver_…"
+            error={fields.reference}
+            maxLength={100}
+            autocomplete="off"
+          />
+        ) : (
+          <SecretField
+            label="Number to unlock"
+            value={input.number}
+            onValue={(number) => setInput({ ...input, number })}
+            placeholder="11 digits"
+            error={fields.number}
+            maxLength={20}
+          />
+        )}
         <TextField
           label="Reason"
           value={input.reason}
@@ -241,14 +260,17 @@ function UnlockPanel() {
         />
         <SubmitButton
           isBusy={unlock.isBusy}
-          isDisabled={input.number.trim() === '' || input.reason.trim() === ''}
+          isDisabled={
+            (isByReference ? input.reference : input.number).trim() === '' || input.reason.trim() === ''
+          }
         >
           Unlock
         </SubmitButton>
       </form>
       <p class="dim">
         After five failed matches by one key in 24 hours, or twenty by all, a number gets 429
-        too_many_attempts. Unlocking forgets them. It is written to the audit log, with the reason.
+        too_many_attempts. Unlocking forgets them. A reference of any of its verifications is enough: the
+        number need not be known. It is written to the audit log, with the reason.
       </p>
       <ErrorNote error={unlock.error} />
       <p role="status">{result && toText(result)}</p>

@@ -5,6 +5,7 @@ import { useAppContext } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { SelectField, TextField } from '../../components/field.tsx'
+import { KeyField } from '../../components/key-field.tsx'
 import { toLabel, toOperation } from '../../format.ts'
 import type { FilterChanges } from '../../route.ts'
 
@@ -15,7 +16,7 @@ type RequestFiltersProps = {
   readonly error: ApiError | undefined
 }
 
-const EMPTY = { id: '', key_id: '', operation: '', status: '', code: '', mode: '', from: '', to: '' }
+const EMPTY = { id: '', key: '', operation: '', status: '', code: '', mode: '', from: '', to: '' }
 type Draft = typeof EMPTY
 
 const STATUSES = ['401', '403', '404', '409', '413', '422', '429', '500', '502', '503', '504']
@@ -66,13 +67,7 @@ export function RequestFilters({ filters, options, onChange, error }: RequestFil
           autocomplete="off"
           error={problem?.fields.request_id}
         />
-        <TextField
-          label="Key id"
-          value={draft.key_id}
-          onValue={(key_id) => change({ key_id })}
-          maxLength={20}
-          autocomplete="off"
-        />
+        <KeyField value={draft.key} onValue={(key) => change({ key })} error={error?.fields.key} />
         {toSelect('Operation', 'operation', toOperations(options?.operations))}
         {toSelect('Status', 'status', STATUS_CHOICES)}
         {toSelect(
@@ -129,7 +124,7 @@ function toDraft(filters: URLSearchParams): Draft {
   const get = (name: string) => filters.get(name) ?? ''
   return {
     id: get('request_id') || get('request_reference'),
-    key_id: get('key_id'),
+    key: get('key'),
     operation: get('operation'),
     status: get('status'),
     code: get('code'),
@@ -141,7 +136,7 @@ function toDraft(filters: URLSearchParams): Draft {
 
 const toChanges = ({ id, from, to, ...draft }: Draft): FilterChanges => ({
   ...draft,
-  key_id: draft.key_id.trim(),
+  key: draft.key.trim(),
   request_id: id.startsWith('ver_') ? undefined : id,
   request_reference: id.startsWith('ver_') ? id : undefined,
   from: toUtc(from),

@@ -24,17 +24,7 @@ const LIVE_STATES = {
 } as const
 
 /** The filters of the list, as they are in the address and in the query. */
-const LIST = [
-  'request_id',
-  'request_reference',
-  'key_id',
-  'operation',
-  'status',
-  'code',
-  'mode',
-  'from',
-  'to',
-]
+const LIST = ['request_id', 'request_reference', 'key', 'operation', 'status', 'code', 'mode', 'from', 'to']
 const TIMES = ['from', 'to']
 
 export function Requests() {
@@ -240,7 +230,7 @@ function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
                 file="errors-by-key"
                 rows={keys}
                 keyOf={({ key_id }) => key_id}
-                columns={toColumns((key_id) => onChange({ key_id }))}
+                columns={toColumns((key) => onChange({ key }))}
               />
             )}
             <p class="dim">
