@@ -1,6 +1,7 @@
 import { isConfirmed } from '../accounts/sessions.ts'
 import { auditBy } from '../audit/audit-log.ts'
 import { AdminError } from '../contract/error.ts'
+import { REVOKED_WITHIN } from '../contract/revocation.ts'
 import { type Actor, isAtLeast } from '../contract/role.ts'
 import { type Static, type TSchema, Type } from '../contract/schema.ts'
 import { SCOPES } from '../contract/scope.ts'
@@ -253,7 +254,7 @@ const revoke = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/keys/:id/revoke',
-  summary: 'Revoke a key. It stops working within a second on this server, within five on others.',
+  summary: `Revoke a key. It is refused ${REVOKED_WITHIN}.`,
   role: 'operator',
   output: Ok,
   run: async (deps, { params, actor }) => {

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Store } from '../context/store.ts'
+import { REVOKED_WITHIN } from '../contract/revocation.ts'
 import { MODES, type Mode, SCOPES, type Scope } from '../contract/scope.ts'
 import { steadyNow, toLagosDate } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
@@ -42,7 +43,7 @@ export function addKeysCommand(program: Command): void {
   addHelp(keys, {
     examples: {
       'keys create --name shop --mode live': 'create a key for live requests',
-      'keys revoke k3JbvwRd': 'end a key at once',
+      'keys revoke k3JbvwRd': `end a key: it is refused ${REVOKED_WITHIN}`,
     },
   })
   addCreateCommand(keys)
@@ -70,7 +71,7 @@ function addListCommand(keys: Command): void {
 function addRevokeCommand(keys: Command): void {
   const command = keys
     .command('revoke')
-    .description('end a key now; running servers refuse it within a second')
+    .description(`end a key; it is refused ${REVOKED_WITHIN}`)
     .argument('<id>', ID)
     .option('--json', 'print a JSON object')
     .action(runRevoke)
@@ -126,12 +127,12 @@ const toRollChanges = ({ clientCert, expires }: RollOptions) => ({
   ...(expires !== undefined && { expiresAt: expires === REMOVED ? undefined : steadyNow() + expires }),
 })
 
-/** No confirmation: a leaked key must end at once. */
+/** No confirmation: a leaked key must end. */
 const runRevoke = (id: string, { json }: { json?: true }) =>
   withCommandContext(async (context) => {
     await revokeKey(context, id)
     if (json) sayJson(context, { id, revoked: true })
-    else say(`Key ${id} is revoked.`)
+    else say(`Key ${id} is revoked. It is refused ${REVOKED_WITHIN}.`)
   }, EXISTING)
 
 async function list(store: Store, { json }: { json?: true }): Promise<void> {
@@ -315,8 +316,7 @@ function addChangeCommand(keys: Command): void {
   for (const option of toChangeFlags()) command.addOption(option)
   command.option('--json', 'print a JSON object')
   addHelp(command, {
-    details:
-      'A list replaces the one before. Running servers follow within a second, on other machines within five. The audit log gets the values before and after. A key that has ended or was rolled cannot be changed.',
+    details: `A list replaces the one before. It takes effect ${REVOKED_WITHIN}. The audit log gets the values before and after. A key that has ended or was rolled cannot be changed.`,
     usesDatabase: true,
     exitCodes: EXIT_CODES,
     examples: {

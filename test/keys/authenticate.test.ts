@@ -1,5 +1,7 @@
 import { createSecretKey } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import { REVOKED_WITHIN } from '../../src/contract/revocation.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
 import { createApiKey, toKeyHash } from '../../src/keys/api-key.ts'
 import { createAuthenticate } from '../../src/keys/authenticate.ts'
@@ -68,6 +70,27 @@ it('queries the store once in half a second, and obeys a revocation within a sec
   rows.set(key.id, { ...(rows.get(key.id) as KeyRow), revokedAt: clock.now })
   clock.now += 500
   expect(await authenticate(key.text)).toBeUndefined()
+})
+
+it('says how soon a revoked key is refused in the same words everywhere', () => {
+  const texts = [
+    'README.md',
+    'docs/keys.md',
+    'docs/operation.md',
+    'docs/reliability.md',
+    'docs/admin-openapi.json',
+  ]
+  for (const file of texts) expect(readFileSync(file, 'utf8'), file).toContain(REVOKED_WITHIN)
+  const all = [
+    ...texts,
+    ...globSync(['docs/*.md', 'src/{cli,admin,keys}/keys.ts', 'console/src/pages/keys/*.tsx']),
+  ]
+  const others = all.filter((file) =>
+    /(on others?|other (?:nodes|machines)|[Ss]ervers follow) within|key (?:stops working|at once)/.test(
+      readFileSync(file, 'utf8'),
+    ),
+  )
+  expect(others).toEqual([])
 })
 
 it('obeys an expiry to the millisecond, cached or not', async () => {

@@ -26,7 +26,10 @@ describe('tabbat keys', () => {
     const { key, id } = await create('--mode', 'test')
     expect(await status(key)).toBe(200)
     const { code, stdout } = await tabbat(settings, 'keys', 'revoke', id)
-    expect([code, stdout]).toEqual([0, `Key ${id} is revoked.\n`])
+    expect([code, stdout]).toEqual([
+      0,
+      `Key ${id} is revoked. It is refused within a second, on every server.\n`,
+    ])
     const until = Date.now() + 1000
     let last = await status(key)
     while (last !== 401 && Date.now() < until) last = await status(key)

@@ -8,6 +8,7 @@ import type {
   Keys,
   KeyWithUsage,
 } from '../../../../src/admin/keys.ts'
+import { REVOKED_WITHIN } from '../../../../src/contract/revocation.ts'
 import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Choices } from '../../components/choices.tsx'
@@ -199,8 +200,8 @@ export function ChangeKeyDialog({ keys, row, onClose, onDone }: ChangeKeyProps) 
     <KeyForm {...common} initial={before}>
       {() => (
         <p class="dim">
-          The secret stays the same. Servers follow within 5 seconds. The audit log gets the values before and
-          after.
+          The secret stays the same. It takes effect {REVOKED_WITHIN}. The audit log gets the values before
+          and after.
         </p>
       )}
     </KeyForm>

@@ -6,6 +6,7 @@ import type {
   Keys as KeysShape,
   KeyWithUsage,
 } from '../../../../src/admin/keys.ts'
+import { REVOKED_WITHIN } from '../../../../src/contract/revocation.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { Confirm, Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
@@ -237,15 +238,15 @@ function RevokeDialog({ row, onClose, onDone }: RowProps & { onDone: () => void 
   return (
     <Confirm {...common} isDanger>
       <p>
-        Requests with <b class="breaks">{row.name}</b> (<code>{row.id}</code>) are refused within a second, on
-        other nodes within 5 seconds. A revoked key cannot be restored.
+        Requests with <b class="breaks">{row.name}</b> (<code>{row.id}</code>) are refused {REVOKED_WITHIN}. A
+        revoked key cannot be restored.
       </p>
     </Confirm>
   )
 }
 
 const OVERLAPS = [
-  { value: '0s', text: 'None: the old key stops working at once' },
+  { value: '0s', text: `None: the old key is refused ${REVOKED_WITHIN}` },
   { value: '1h', text: '1 hour' },
   { value: '24h', text: '24 hours' },
   { value: '7d', text: '7 days' },
