@@ -60,6 +60,23 @@ const lastAttempts = async ({ context }: TestApp) => {
 
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
+describe.each(engines)('the money of a node on %s', (engine) => {
+  it.each([
+    { cap: 'with a daily cap', settings: { TABBAT_DOJAH_PRICE: '50', TABBAT_DOJAH_DAILY_CAP: '5000' } },
+    { cap: 'without one', settings: {} },
+  ])('is leased again when its row is gone, as after a failover, $cap', async ({ settings }) => {
+    const vendor = await openVendor()
+    const node = await openNode({ ...(await newDatabase(engine)), ...vendor.settings, ...settings })
+    const { database } = node.context.store
+    expect((await node.ask(node.key)).status).toBe(200)
+    await database.prepare('DELETE FROM spend_shares').run()
+    expect((await node.ask(node.key)).status).toBe(200)
+    expect(vendor.count()).toBe(2)
+    const [{ calls } = {}] = await database.prepare('SELECT SUM(calls) AS calls FROM spend_shares').all()
+    expect(Number(calls)).toBe(1)
+  })
+})
+
 describe.each(engines)('the paid calls of an Idempotency-Key on %s', (engine) => {
   it('are two at most in six retries of a truncated reply; then the last failure is answered', async () => {
     const vendor = await openVendor()

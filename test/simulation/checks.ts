@@ -25,6 +25,7 @@ export const INVARIANTS = {
   'an erased person is found nowhere': findUnerased,
   'a revoked key is refused': findRevokedAnswers,
   'nothing personal is readable': findLeaks,
+  'a restored backup has what was confirmed before it': findRestoreFaults,
 } as const satisfies Record<string, (facts: Facts) => string[]>
 
 export type Invariant = keyof typeof INVARIANTS
@@ -391,6 +392,29 @@ function findLeaks({ readable, book }: Facts): string[] {
     ...errors,
     ...readable.flatMap(({ name, text }) => (pattern.test(text) ? [`${name} names a person`] : [])),
   ]
+}
+
+function findRestoreFaults(facts: Facts): string[] {
+  const { book } = facts
+  return facts.restored.flatMap(({ begunAt, ...restored }) => {
+    const before = {
+      ...book,
+      attempts: book.attempts.filter(({ at }) => at < begunAt),
+      erased: new Map([...book.erased].filter(([, at]) => at < begunAt)),
+    }
+    const then = { ...facts, ...restored, book: before }
+    const valid = restored.rows('api_keys').flatMap(({ name, revoked_at }) => {
+      const revokedAt = book.revoked.get(String(name)) ?? Number.POSITIVE_INFINITY
+      return revoked_at === null && revokedAt < begunAt ? [`${name} was revoked, and is valid`] : []
+    })
+    return [
+      ...findLost(then),
+      ...findUnerased(then),
+      ...findLeaks({ ...then, book }),
+      ...findChainFaults(restored.audit),
+      ...valid,
+    ]
+  })
 }
 
 export type { Row }

@@ -13,6 +13,26 @@ export type PlantedDefect = {
 
 /** Changes of one place each, in the text that the simulation loads: the files stay as they are. */
 export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
+  'backup-cuts-pages': {
+    says: 'a backup has the first 60 rows of each page alone',
+    breaks: 'a restored backup has what was confirmed before it',
+    seed: 1,
+    defect: {
+      file: 'src/backup/snapshot.ts',
+      find: 'yield rows.map((',
+      replace: 'yield rows.slice(0, 60).map((',
+    },
+  },
+  'backup-forgets-revocations': {
+    says: 'a backup has no times of revocations',
+    breaks: 'a restored backup has what was confirmed before it',
+    seed: 1,
+    defect: {
+      file: 'src/backup/snapshot.ts',
+      find: '...row }) => row)',
+      replace: "...row }) => ('revoked_at' in row ? { ...row, revoked_at: null } : row))",
+    },
+  },
   'synchronous-off': {
     says: 'SQLite does not wait for the disk',
     breaks: 'no acknowledged verification without its rows',

@@ -19,8 +19,15 @@ export type Facts = {
   readonly audit: readonly Row[]
   readonly rows: (table: string) => readonly Row[]
   readonly toSubject: (number: string) => string
+  readonly restored: readonly Restored[]
   /** What is readable without a key: the bytes of the database, and the log. */
   readonly readable: readonly { readonly name: string; readonly text: string }[]
+}
+
+/** What a restore of a backup gave. */
+export type Restored = Pick<Facts, 'audit' | 'rows' | 'readable'> & {
+  /** When the backup began: what was confirmed before is in it. */
+  readonly begunAt: number
 }
 
 type Seen = {
@@ -31,6 +38,7 @@ type Seen = {
   readonly template: Template
   readonly disturbances: readonly Disturbance[]
   readonly settings: Settings
+  readonly restored: readonly Restored[]
 }
 
 /** What is in the database at the end. */
@@ -59,8 +67,9 @@ const readFiles = (files: readonly string[]) =>
   files.filter((file) => existsSync(file)).map((name) => ({ name, text: readFileSync(name, 'latin1') }))
 
 export function toFacts({ tables, audit, readable }: Stored, seen: Seen): Facts {
-  const { book, vendors, receiver, cluster, template, disturbances, settings } = seen
+  const { book, vendors, receiver, cluster, template, disturbances, settings, restored } = seen
   return {
+    restored,
     book,
     ledger: vendors.ledger,
     deliveries: receiver.deliveries,

@@ -1,20 +1,26 @@
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Book } from './book.ts'
 import type { Cluster, Server, Settings } from './cluster.ts'
 import { ProcessDied } from './disk.ts'
+import { type Restored, readSqlite } from './facts.ts'
 import { product } from './product.ts'
-import type { Template } from './template.ts'
+import { SQLITE_FILE, type Template } from './template.ts'
 import { processOf, world } from './world.ts'
 
 /** What an operator does while servers run, at the console or by a command. */
 export const DEEDS = ['revoke', 'roll', 'erase', 'rotate', 'back_up'] as const
 type Deed = (typeof DEEDS)[number]
 
-type BackupFacts = { readonly file: string; readonly begunAt: number; readonly endedAt: number }
+/** A backup, and the folder with the root key of its time. */
+type BackupFacts = { readonly file: string; readonly folder: string; readonly begunAt: number }
+
+const ROOT_KEY = 'root.key'
 
 export type Operators = {
   readonly act: (deed: Deed) => Promise<void>
-  readonly backups: readonly BackupFacts[]
+  /** Restores every backup into a SQLite database of its own, as on another machine. Throws if one cannot be restored. */
+  readonly restoreAll: () => Promise<readonly Restored[]>
 }
 
 type Place = {
@@ -82,14 +88,44 @@ export function openOperators({ cluster, book, template, keys, settings, backupD
         world().note('the root key is rotated')
       }),
     back_up: () =>
-      asCommand(settings, async ({ store, rootKeys }) => {
+      asCommand(settings, async ({ store, rootKeys, config }) => {
         const [file, begunAt] = [join(backupDir, `${backups.length}.backup`), world().elapsedMs]
+        const folder = `${file}-restored`
+        rmSync(folder, { recursive: true, force: true })
+        mkdirSync(folder, { mode: 0o700 })
+        const key = join(config.dataDir, ROOT_KEY)
+        cpSync(key, join(folder, ROOT_KEY))
         await product().writeBackup({ store, rootKeys }, file, { force: true })
-        backups.push({ file, begunAt, endedAt: world().elapsedMs })
         world().note('a backup is written')
+        // Another key may have come meanwhile: which one the backup needs is then not known here.
+        if (readFileSync(key, 'utf8') === readFileSync(join(folder, ROOT_KEY), 'utf8'))
+          backups.push({ file, folder, begunAt })
       }),
   }
-  return { act: (deed) => deeds[deed](), backups }
+  const restore = async ({ file, folder, begunAt }: BackupFacts): Promise<Restored> => {
+    const { TABBAT_DATABASE_URL: _, ...others } = settings
+    const config = product().loadConfig({ ...others, TABBAT_DATA_DIR: folder }, '')
+    const process = world().createProcess('restore')
+    await processOf.run(process, async () => {
+      const store = await product().openStore({ dataDir: folder, databaseUrl: undefined })
+      await product()
+        .restoreBackup(config, store, file)
+        .finally(() => store.close())
+    })
+    world().kill(process)
+    const { tables, audit, readable } = readSqlite(join(folder, SQLITE_FILE))
+    const bytes = { name: 'a backup', text: readFileSync(file, 'latin1') }
+    rmSync(folder, { recursive: true })
+    return { begunAt, audit, rows: (table) => tables.get(table) ?? [], readable: [...readable, bytes] }
+  }
+  return {
+    act: (deed) => deeds[deed](),
+    restoreAll: async () => {
+      const restored: Restored[] = []
+      for (const backup of backups) restored.push(await restore(backup))
+      return restored
+    },
+  }
 }
 
 type Desk = Omit<Server['context'], 'keyring'> & {

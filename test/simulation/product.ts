@@ -28,6 +28,7 @@ const load = async () => ({
   ...(await import('../../src/server/api-server.ts')),
   ...(await import('../../src/context/config.ts')),
   ...(await import('../../src/context/sealed-store.ts')),
+  ...(await import('../../src/context/store.ts')),
   ...(await import('../../src/http/local-request.ts')),
   ...(await import('../../src/telemetry/log.ts')),
   ...(await import('../../src/keys/manage.ts')),

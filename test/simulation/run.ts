@@ -6,7 +6,7 @@ import { findFaults } from './checks.ts'
 import { type Cluster, openCluster, type Settings } from './cluster.ts'
 import { disk } from './disk.ts'
 import { type Disturbance, disturb, drawDisturbances } from './disturbances.ts'
-import { toFacts } from './facts.ts'
+import { type Restored, toFacts } from './facts.ts'
 import { network } from './network.ts'
 import { openOperators } from './operators.ts'
 import { postgres } from './postgres/server.ts'
@@ -61,6 +61,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
   }
   let isOver = false
   let isEnding = false
+  let restored: readonly Restored[] = []
   const faults: string[] = []
   await current
     .run(
@@ -88,6 +89,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
         isEnding = true
         await Promise.all(keeping)
         await cluster.stop()
+        restored = await operators.restoreAll()
       })(),
     )
     .catch((error: Error) => void faults.push(`${error.message}`))
@@ -101,6 +103,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
     template,
     disturbances,
     settings,
+    restored,
   })
   faults.push(...uncaught.map((text) => `not caught: ${text}`), ...findFaults(facts))
   for (const folder of ['data', 'log', 'lost']) rmSync(join(root, folder), { recursive: true, force: true })
@@ -114,6 +117,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
     'batch rows': book.batches.reduce((sum, { wishes }) => sum + wishes.length, 0),
     'webhook requests': receiver.deliveries.length,
     'audit rows': facts.audit.length,
+    'restored backups': restored.length,
     deaths: current.deaths,
     statements: template.engine === 'postgres' ? postgres.statements : 0,
   }
