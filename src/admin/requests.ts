@@ -211,7 +211,8 @@ const stream = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/requests/events',
-  summary: 'New requests as server-sent events, a few seconds after they were answered.',
+  summary:
+    'New requests as server-sent events, a few seconds after they were answered. Those of this node also while the store is unavailable.',
   role: 'viewer',
   input: RequestTailQuery,
   output: Type.String(),
@@ -302,11 +303,11 @@ const KEEP_ALIVE_MS = 15_000
 
 /** New requests as server-sent events, until the session ends or the server stops. */
 async function* streamRequests(
-  { lifecycle, store }: Context,
+  { lifecycle, store, listUnwritten }: Context,
   filter: RequestFilter,
   isSignedIn: () => Promise<boolean>,
 ): AsyncIterable<string> {
-  const tail = createTail(store.requests, filter, steadyNow() - BEFORE_MS)
+  const tail = createTail(store.requests, filter, steadyNow() - BEFORE_MS, listUnwritten.requests)
   let sentAt = performance.now()
   yield ': begins\n\n'
   while (!lifecycle.stopping) {

@@ -10,6 +10,7 @@ import type { TlsCertificate } from '../http/tls-listener.ts'
 import type { Authenticate } from '../keys/authenticate.ts'
 import type { RateLimit } from '../keys/rate-limit.ts'
 import type { Registry } from '../registry/registry.ts'
+import type { LoggedRequest } from '../requests/block-writer.ts'
 import type { RequestLog } from '../requests/request-log.ts'
 import type { SingleFlight } from '../sources/failover.ts'
 import type { SourceChain, Sources } from '../sources/source-chain.ts'
@@ -63,6 +64,11 @@ export type Context = {
   readonly askNext: boolean
   readonly reuse: Reuse | undefined
   readonly latencies: Latencies
+  /** What the processes of this node have in memory and not in the store yet. */
+  readonly listUnwritten: {
+    /** The newest of the last seconds. */
+    readonly requests: () => Promise<LoggedRequest[]>
+  }
   /** Undefined: TABBAT_REQUESTS_KEEP is off. */
   readonly requests: RequestLog | undefined
   readonly sourceCalls: SourceCalls

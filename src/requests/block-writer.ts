@@ -1,5 +1,5 @@
 import { HOUR_MS } from '../contract/time.ts'
-import { type Columns, createColumns } from './columns.ts'
+import { type Columns, createColumns, toNumber } from './columns.ts'
 import type { BlockHead } from './request-table.ts'
 
 /** One request, as the log is given it. */
@@ -69,11 +69,23 @@ export class BlockWriter {
   /** Ends the block, if it has anything. */
   seal(): void {
     if (!this.hasRequests && this.#keyless.size === 0) return
+    const block = this.read()
+    // Also without a request: the name of the next block must be another.
+    this.#number += 1
+    this.#columns = createColumns(this.#number)
+    this.#last = new Map()
+    this.#counted = new Map()
+    this.#keyless = new Map()
+    this.#onFull(block)
+  }
+
+  /** The block so far. */
+  read(): PlainBlock {
     const counts = [
       ...[...this.#counted.values()].map(({ text, count }) => toCountLine(text, count)),
       ...[...this.#keyless].map(([status, count]) => toCountLine(toKindText({ ...KEYLESS, status }), count)),
     ].join('')
-    const block = {
+    return {
       owner: this.#owner,
       first: this.#first,
       fromAt: this.#fromAt,
@@ -82,13 +94,6 @@ export class BlockWriter {
       counts,
       columns: this.#columns,
     }
-    // Also without a request: the name of the next block must be another.
-    this.#number += 1
-    this.#columns = createColumns(this.#number)
-    this.#last = new Map()
-    this.#counted = new Map()
-    this.#keyless = new Map()
-    this.#onFull(block)
   }
 
   #begin(at: number): void {
@@ -198,3 +203,23 @@ export const parseCounts = (counts: string): KindCount[] =>
       const [keyId = '', mode = '', operation = '', method = '', status, code = '', count] = line.split('\t')
       return { keyId, mode, operation, method, status: Number(status), code, count: Number(count) }
     })
+
+/** The request at a place of a block, whose kinds are those of its counts. */
+export function toLoggedRequest(
+  { owner, fromAt }: BlockHead,
+  kinds: readonly KindCount[],
+  columns: Columns,
+  place: number,
+): LoggedRequest {
+  const { times, micros, ids, references, fields, starts } = columns
+  const { count: _count, ...kind } = kinds[columns.kinds[place] as number] as KindCount
+  return {
+    row: `${owner}/${toNumber(starts, place)}`,
+    at: toHourStart(fromAt) + (times[place] as number),
+    requestId: ids[place] as string,
+    reference: references[place] as string,
+    ...kind,
+    durationMs: (micros[place] as number) / 1000,
+    fields: fields.get(place)?.split(',') ?? [],
+  }
+}

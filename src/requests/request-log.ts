@@ -4,7 +4,14 @@ import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { toTextMac } from '../crypto/mac.ts'
 import { isDrawnByChance, type Log } from '../telemetry/log.ts'
 import { createBlockStore } from './block-store.ts'
-import { BlockWriter, type FinishedRequest, type PlainBlock } from './block-writer.ts'
+import {
+  BlockWriter,
+  type FinishedRequest,
+  type LoggedRequest,
+  type PlainBlock,
+  parseCounts,
+  toLoggedRequest,
+} from './block-writer.ts'
 import { BLOCKS_PER_STEP, type RequestTable } from './request-table.ts'
 import type { RequestSettings } from './settings.ts'
 
@@ -17,6 +24,8 @@ export type RequestLog = {
   readonly countKeyless: (status: number) => void
   /** Writes what was collected. After a failure it is kept for the next flush. */
   readonly flush: () => Promise<void>
+  /** The newest of the last seconds that are not known to be written. */
+  readonly listUnwritten: () => LoggedRequest[]
   /** Requests that were dropped because the store was unavailable for too long. */
   readonly countDropped: () => number
   readonly close: () => Promise<void>
@@ -83,12 +92,33 @@ export function createRequestLog(table: Pick<RequestTable, 'append'>, owner: str
     },
     countKeyless: (status) => writer.countKeyless(status),
     flush: flushAll,
+    listUnwritten: () => listNewest([...waiting, writer.read()]),
     countDropped: () => dropped,
     close: async () => {
       clearInterval(timer)
       await flushAll()
     },
   }
+}
+
+/** As far back as the tail of the log looks, and as many as it shows. */
+const UNWRITTEN_MS = 15_000
+const MAX_UNWRITTEN = 200
+
+/** Blocks and their requests are in the order of time. */
+function listNewest(blocks: readonly PlainBlock[]): LoggedRequest[] {
+  const from = Date.now() - UNWRITTEN_MS
+  const found: LoggedRequest[] = []
+  for (const block of blocks.toReversed()) {
+    if (block.toAt < from && block.requests > 0) break
+    const kinds = parseCounts(block.counts)
+    for (let place = block.requests - 1; place >= 0; place--) {
+      const request = toLoggedRequest(block, kinds, block.columns, place)
+      if (request.at < from || found.length === MAX_UNWRITTEN) return found
+      found.push(request)
+    }
+  }
+  return found
 }
 
 type OpenedRequests = {

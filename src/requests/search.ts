@@ -6,9 +6,8 @@ import {
   type LoggedRequest,
   parseCounts,
   type RequestKind,
-  toHourStart,
+  toLoggedRequest,
 } from './block-writer.ts'
-import { type Columns, toNumber } from './columns.ts'
 import type { BlockHead, BlockId, ListedBlock, RequestTable } from './request-table.ts'
 
 /** All given conditions must hold. */
@@ -133,30 +132,17 @@ async function readRows(
     if (!isWanted[columns.kinds[place] as number]) continue
     if (requestId !== undefined && requestId !== id) continue
     if (reference !== undefined && reference !== columns.references[place]) continue
-    const row = toRow(block, kinds, columns, place)
+    const row = toLoggedRequest(block, kinds, columns, place)
     if (isWithin(row, filter)) rows.push(row)
   }
   return rows
 }
 
-function toRow(
-  { owner, fromAt }: BlockHead,
-  kinds: readonly KindCount[],
-  columns: Columns,
-  place: number,
-): LoggedRequest {
-  const { times, micros, ids, references, fields, starts } = columns
-  const { count: _count, ...kind } = kinds[columns.kinds[place] as number] as KindCount
-  return {
-    row: `${owner}/${toNumber(starts, place)}`,
-    at: toHourStart(fromAt) + (times[place] as number),
-    requestId: ids[place] as string,
-    reference: references[place] as string,
-    ...kind,
-    durationMs: (micros[place] as number) / 1000,
-    fields: fields.get(place)?.split(',') ?? [],
-  }
-}
+const matches = (row: LoggedRequest, filter: RequestFilter) =>
+  matchesKind(row, filter) &&
+  (filter.requestId === undefined || filter.requestId === row.requestId) &&
+  (filter.reference === undefined || filter.reference === row.reference) &&
+  isWithin(row, filter)
 
 const canMatch = ({ counts, requests }: BlockHead, filter: RequestFilter) =>
   requests > 0 && parseCounts(counts).some((kind) => kind.keyId !== '' && matchesKind(kind, filter))
@@ -224,15 +210,24 @@ const LATE_MS = 15_000
 /** At more requests than this between two calls, only the newest are shown. */
 const TAIL_LIMITS = { rows: 200, blocks: 40 } as const
 
-/** Follows the log of all processes, from `begin` on. */
-export function createTail(table: SearchTable, filter: RequestFilter, begin: number = steadyNow()): Tail {
+/** Follows the log of all processes, from `begin` on, with what they have not written yet. */
+export function createTail(
+  table: SearchTable,
+  filter: RequestFilter,
+  begin: number = steadyNow(),
+  listUnwritten: () => Promise<readonly LoggedRequest[]> = async () => [],
+): Tail {
   let shown = new Map<string, number>()
   return async () => {
     const from = Math.max(begin, steadyNow() - LATE_MS)
-    const { rows, next } = await searchRequests(table, { ...filter, from }, undefined, TAIL_LIMITS)
+    const range = { ...filter, from }
+    const unwritten = (await listUnwritten()).filter((row) => matches(row, range))
+    const { rows: written, next } = await searchRequests(table, range, undefined, TAIL_LIMITS)
+    const all = sortUnique([...unwritten, ...written])
+    const rows = all.slice(0, TAIL_LIMITS.rows)
     const isNew = (row: LoggedRequest) => !shown.has(row.row)
     const added = rows.filter(isNew).reverse()
-    const isCut = next !== undefined && rows.every(isNew)
+    const isCut = (next !== undefined || rows.length < all.length) && rows.every(isNew)
     shown = new Map([...shown].filter(([, at]) => at >= from))
     for (const { row, at } of rows) shown.set(row, at)
     return { rows: added, isCut }

@@ -17,11 +17,12 @@ import { openAuthenticate, openFindCaller } from '../keys/authenticate.ts'
 import { openRateLimit } from '../keys/rate-limit.ts'
 import { openRegistry, toRegistrySource } from '../registry/registry.ts'
 import { openScrub } from '../registry/scrub.ts'
-import { openRequests } from '../requests/request-log.ts'
+import { openRequests, type RequestLog } from '../requests/request-log.ts'
 import { createSingleFlight } from '../sources/failover.ts'
 import { openSourceChain } from '../sources/source-chain.ts'
 import { createLatencies, createSourceCalls } from '../statistics/counters.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
+import { createQuestion } from '../telemetry/worker-question.ts'
 import { openGuessLimit } from '../verification/guess-limit.ts'
 import { openIdempotency } from '../verification/idempotency.ts'
 import { openLocal } from '../verification/open-local.ts'
@@ -80,6 +81,7 @@ export async function createContext(
     askNext: config.notFound === 'next',
     reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
     latencies,
+    listUnwritten: openUnwritten(requestLog.requests),
     sourceCalls,
     requests: requestLog.requests,
     nodes,
@@ -151,6 +153,14 @@ async function closeAll(parts: Closing): Promise<void> {
   await parts.audit.close()
   await parts.store.close()
   await sending
+}
+
+/** Of all workers of this node. */
+function openUnwritten(requests: RequestLog | undefined): Context['listUnwritten'] {
+  const askRequests = createQuestion('requests', () => requests?.listUnwritten() ?? [])
+  return {
+    requests: async () => (await askRequests()).flat(),
+  }
 }
 
 type SourceDeps = Pick<Context, 'store' | 'registry' | 'audit' | 'log'>

@@ -16,6 +16,7 @@ import { createLog, type Log } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
 import { watchClock } from '../telemetry/running-clock.ts'
 import { relayMetrics } from '../telemetry/worker-metrics.ts'
+import { relayQuestions } from '../telemetry/worker-question.ts'
 import { VERSION } from '../version.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
 import { createContext } from './create-context.ts'
@@ -278,6 +279,7 @@ export function runWorkers(config: Config): void {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
   relayReloads(config, log)
   relayMetrics(createProcessMetrics())
+  relayQuestions()
   if (config.rateLimit !== 'off') relayLeases(config.rateLimit, config.workers)
   start(1)
 }

@@ -160,6 +160,27 @@ describeEngines(ENGINES, (engine) => {
     await two?.close()
     await store.close()
   })
+
+  it('follows what is not written yet, once, also when it is written later', async () => {
+    const store = await (await engine.createPlace()).open()
+    const log = createRequestLog(store.requests, 'one')
+    const listUnwritten = async () => log.listUnwritten()
+    const tail = createTail(store.requests, { status: '5xx' }, undefined, listUnwritten)
+    const failed = (number: number) =>
+      toRequest({ requestId: toId(number), status: 503, code: 'audit_unavailable' })
+    log.add(failed(1))
+    log.add(toRequest({ requestId: toId(2) }))
+    log.add(failed(3))
+    const { rows } = await tail()
+    expect(rows.map(({ requestId }) => requestId)).toEqual([toId(1), toId(3)])
+    await log.flush()
+    expect(log.listUnwritten()).toEqual([])
+    expect(await searchAll(store, { status: '5xx' }, 5)).toEqual(rows.toReversed())
+    log.add(failed(4))
+    expect((await tail()).rows.map(({ requestId }) => requestId)).toEqual([toId(4)])
+    await log.close()
+    await store.close()
+  })
 })
 
 /** A table in memory that can fail, for what no database does on demand. */
