@@ -2,8 +2,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { AppError } from '../errors.ts'
+import {
+  type AnswerTotals,
+  addUpAnswers,
+  isAnswer,
+  toAnswerStatus,
+  toAnswerSteps,
+} from '../statistics/answers.ts'
 import { estimatePercentile } from '../statistics/counters.ts'
-import type { KeyCount, LatencyStep } from '../statistics/statistics-table.ts'
+import type { AnswerStep, KeyCount, LatencyStep } from '../statistics/statistics-table.ts'
 import {
   MAX_STEPS,
   type Period,
@@ -27,6 +34,22 @@ const counts = {
   failed: Type.Integer(),
 }
 
+/** What callers got for their requests of verifications. Rows of batches are not requests. */
+const answers = Type.Object({
+  verified: Type.Integer(),
+  not_verified: Type.Integer(),
+  /** 202: the answer comes later. */
+  pending: Type.Integer(),
+  /** 429: rate, quota, or too many failed matches. */
+  limited: Type.Integer(),
+  /** The other 4xx. */
+  refused: Type.Integer(),
+  /** 5xx. */
+  failed: Type.Integer(),
+  /** The caller closed the connection before the response. */
+  broken_off: Type.Integer(),
+})
+
 /** Estimated from a histogram; null without verifications. */
 export const Latency = Type.Nullable(
   Type.Object({ p50_ms: Type.Number(), p95_ms: Type.Number(), p99_ms: Type.Number() }),
@@ -41,11 +64,19 @@ export const Overview = Type.Object({
   from: Time,
   to: Time,
   /** The points of the chart: oldest first, without gaps. */
-  steps: Type.Array(Type.Object({ at: Time, ...counts, latency: Latency })),
+  steps: Type.Array(Type.Object({ at: Time, ...counts, latency: Latency, answers })),
   step_seconds: Type.Integer(),
+  /** Outcomes in the audit log, with the rows of batches. */
   totals: Type.Object(counts),
-  /** (verified + not verified) / all; null without verifications. */
-  success_rate: Type.Nullable(Type.Number()),
+  answers,
+  /** (verified + not verified + pending) / all requests; null without requests. */
+  answered_rate: Type.Nullable(Type.Number()),
+  /** verified / (verified + not verified), of the audit log; null without either. */
+  verified_rate: Type.Nullable(Type.Number()),
+  /** Why requests were not answered, the most frequent first. `status` is null if the caller went away. */
+  causes: Type.Array(
+    Type.Object({ code: Type.String(), status: Type.Nullable(Type.Integer()), requests: Type.Integer() }),
+  ),
   latency: Latency,
   /** The period before, of the same length; null when its statistics are no longer kept. */
   before: Type.Nullable(
@@ -54,8 +85,12 @@ export const Overview = Type.Object({
       to: Time,
       /** Verifications of each step. */
       steps: Type.Array(Type.Integer()),
+      /** Requests of each step. */
+      request_steps: Type.Array(Type.Integer()),
       totals: Type.Object(counts),
-      success_rate: Type.Nullable(Type.Number()),
+      answers,
+      answered_rate: Type.Nullable(Type.Number()),
+      verified_rate: Type.Nullable(Type.Number()),
       latency: Latency,
     }),
   ),
@@ -118,15 +153,20 @@ export async function toOverview(context: Context, query: OverviewQuery): Promis
   await nextTurn()
   const latencies = await statistics.latencySteps(stretch)
   await nextTurn()
+  const given = await readAnswers(context, stretch)
+  const answers = addUpAnswers(given)
   return {
     range: from === undefined ? range : 'custom',
     mode,
     generated_at: new Date(now).toISOString(),
     ...toBounds(period),
-    steps: addLatencies(period, steps, latencies),
+    steps: toFullSteps(period, { steps, latencies, answers: toAnswerSteps(period, given) }),
     step_seconds: toStepSeconds(period),
     totals,
-    success_rate: toSuccessRate(totals),
+    answers,
+    answered_rate: toAnsweredRate(answers),
+    verified_rate: toVerifiedRate(totals),
+    causes: toCauses(given),
     latency: toLatency(latencies),
     before: await toBefore(
       context,
@@ -149,31 +189,83 @@ export async function toOverview(context: Context, query: OverviewQuery): Promis
 
 /** The same figures of the period before, for comparison. Null when its statistics are no longer kept. */
 async function toBefore(
-  { store: { statistics } }: Context,
+  context: Context,
   period: Period | undefined,
   mode: Overview['mode'],
 ): Promise<Overview['before']> {
   if (!period) return null
+  const { statistics } = context.store
   const stretch = toStretch(period, mode)
   const steps = toSteps(period, await statistics.outcomes(stretch))
   await nextTurn()
   const totals = addUp(steps)
+  const given = await readAnswers(context, stretch)
+  const answers = addUpAnswers(given)
   return {
     ...toBounds(period),
     steps: steps.map(({ verified, not_verified, failed }) => verified + not_verified + failed),
+    request_steps: toAnswerSteps(period, given).map(countAnswers),
     totals,
-    success_rate: toSuccessRate(totals),
+    answers,
+    answered_rate: toAnsweredRate(answers),
+    verified_rate: toVerifiedRate(totals),
     latency: toLatency(await statistics.latencies(stretch)),
   }
 }
 
-function addLatencies(
-  { names }: Period,
-  steps: readonly Step[],
-  latencies: readonly LatencyStep[],
-): Overview['steps'] {
+/** What callers got: as all nodes have written it, and as this one has it in memory. */
+async function readAnswers(
+  { store, listUnwritten }: Context,
+  stretch: ReturnType<typeof toStretch>,
+): Promise<AnswerStep[]> {
+  const written = await store.statistics.answers(stretch)
+  const { span, from, until, mode } = stretch
+  const unwritten = (await listUnwritten.answers()).filter(
+    (count) =>
+      count.span === span && count.at >= from && count.at <= until && (mode === null || count.mode === mode),
+  )
+  return [...written, ...unwritten]
+}
+
+const countAnswers = (answers: AnswerTotals) => Object.values(answers).reduce((sum, count) => sum + count, 0)
+
+function toAnsweredRate(answers: AnswerTotals): number | null {
+  const all = countAnswers(answers)
+  return all === 0 ? null : (answers.verified + answers.not_verified + answers.pending) / all
+}
+
+function toVerifiedRate({ verified, not_verified }: Totals): number | null {
+  const all = verified + not_verified
+  return all === 0 ? null : verified / all
+}
+
+function toCauses(counts: readonly AnswerStep[]): Overview['causes'] {
+  const byCode = Map.groupBy(
+    counts.filter(({ code }) => !isAnswer(code)),
+    ({ code }) => code,
+  )
+  return [...byCode]
+    .map(([code, list]) => ({
+      code,
+      status: toAnswerStatus(code) ?? null,
+      requests: list.reduce((sum, { count }) => sum + count, 0),
+    }))
+    .sort((one, other) => other.requests - one.requests)
+}
+
+type StepParts = {
+  readonly steps: readonly Step[]
+  readonly latencies: readonly LatencyStep[]
+  readonly answers: readonly AnswerTotals[]
+}
+
+function toFullSteps({ names }: Period, { steps, latencies, answers }: StepParts): Overview['steps'] {
   const byName = Map.groupBy(latencies, ({ at }) => at)
-  return steps.map((step, index) => ({ ...step, latency: toLatency(byName.get(names[index] ?? '') ?? []) }))
+  return steps.map((step, index) => ({
+    ...step,
+    latency: toLatency(byName.get(names[index] ?? '') ?? []),
+    answers: answers[index] as AnswerTotals,
+  }))
 }
 
 /** One query per key: there are at most ten, and the table may hold thousands. */
@@ -196,12 +288,6 @@ const addUp = (steps: readonly Step[]): Totals =>
     }),
     { verified: 0, not_verified: 0, failed: 0 },
   )
-
-/** "Not verified" is a success: only requests without an answer count as failed. */
-function toSuccessRate({ verified, not_verified, failed }: Totals): number | null {
-  const total = verified + not_verified + failed
-  return total === 0 ? null : (verified + not_verified) / total
-}
 
 export function toLatency(counts: Parameters<typeof estimatePercentile>[0]): Overview['latency'] {
   const read = (part: number) => Math.round((estimatePercentile(counts, part) ?? 0) * 100) / 100

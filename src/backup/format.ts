@@ -111,6 +111,7 @@ export const DATA_TABLES = [
   'unlogged_events',
   'statistics',
   'latencies',
+  'answers',
   'source_calls',
   'field_policies',
   'audit',

@@ -15,7 +15,9 @@ import type { RequestLog } from '../requests/request-log.ts'
 import type { SingleFlight } from '../sources/failover.ts'
 import type { SourceChain, Sources } from '../sources/source-chain.ts'
 import type { SpendLeases } from '../sources/spend-leases.ts'
+import type { Answers } from '../statistics/answers.ts'
 import type { Latencies, SourceCalls } from '../statistics/counters.ts'
+import type { AnswerCount } from '../statistics/statistics-table.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metric.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -64,8 +66,10 @@ export type Context = {
   readonly askNext: boolean
   readonly reuse: Reuse | undefined
   readonly latencies: Latencies
+  readonly answers: Answers
   /** What the processes of this node have in memory and not in the store yet. */
   readonly listUnwritten: {
+    readonly answers: () => Promise<AnswerCount[]>
     /** The newest of the last seconds. */
     readonly requests: () => Promise<LoggedRequest[]>
   }

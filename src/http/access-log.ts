@@ -3,6 +3,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { Authenticate } from '../keys/authenticate.ts'
 import type { RequestLog } from '../requests/request-log.ts'
 import { toStoredId } from '../requests/request-log.ts'
+import type { Answers } from '../statistics/answers.ts'
 import type { Latencies } from '../statistics/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metric.ts'
@@ -20,15 +21,20 @@ type AccessLogDeps = {
   readonly log: Log
   readonly metrics: Pick<Metrics, 'countRequest' | 'countKey'>
   readonly latencies: Latencies
+  readonly answers: Pick<Answers, 'count'>
 }
 
 /** `keylessMode` is the mode of requests without a key: the admin listener has its own word. */
 export function createAccessLog(
-  { log, metrics, latencies }: AccessLogDeps,
+  { log, metrics, latencies, answers }: AccessLogDeps,
   keylessMode = 'none',
   record?: RecordRequest,
 ): AccessLog {
   const countRefusal = createRefusalCount(log)
+  /** Under the mode of its key, also of one that was revoked or has expired. */
+  const countAnswer = ({ operation, unusableKey }: Exchange, mode: string, outcome: string) => {
+    if (operation.startsWith('verify_') && mode !== 'admin') answers.count(unusableKey?.mode ?? mode, outcome)
+  }
   return {
     finish: (exchange) => {
       const { id: requestId, isOwnId, operation, caller, trace, startedAt, response } = exchange
@@ -40,6 +46,7 @@ export function createAccessLog(
       const mode = caller?.mode ?? keylessMode
       metrics.countRequest(operation, mode, outcome, durationMs)
       if (caller) metrics.countKey(caller.keyId, outcome)
+      countAnswer(exchange, mode, outcome)
       record?.(exchange, { status, outcome, durationMs })
       trace?.end({ mode, outcome, status })
       if (outcome === 'overloaded') return countRefusal()

@@ -20,6 +20,7 @@ import { openScrub } from '../registry/scrub.ts'
 import { openRequests, type RequestLog } from '../requests/request-log.ts'
 import { createSingleFlight } from '../sources/failover.ts'
 import { openSourceChain } from '../sources/source-chain.ts'
+import { type Answers, createAnswers } from '../statistics/answers.ts'
 import { createLatencies, createSourceCalls } from '../statistics/counters.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { createQuestion } from '../telemetry/worker-question.ts'
@@ -47,6 +48,7 @@ export async function createContext(
   const webhooks = openWebhooks({ store, keyring, config, log, audit, node, sourceChain })
   alarms.reportAuditFailure = webhooks.reportAuditFailure
   const latencies = createLatencies(store.statistics, audit.owner)
+  const answers = createAnswers(store.statistics, audit.owner)
   const requestLog = openRequests(config, { store, log, owner: audit.owner, workerNumber })
   const self = { owner: audit.owner, node, worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
@@ -81,7 +83,8 @@ export async function createContext(
     askNext: config.notFound === 'next',
     reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
     latencies,
-    listUnwritten: openUnwritten(requestLog.requests),
+    answers,
+    listUnwritten: openUnwritten(answers, requestLog.requests),
     sourceCalls,
     requests: requestLog.requests,
     nodes,
@@ -145,6 +148,7 @@ async function closeAll(parts: Closing): Promise<void> {
   await parts.guessLimit.finish()
   await parts.idempotency.close()
   await parts.latencies.close()
+  await parts.answers.close()
   await parts.requestLog.close()
   await parts.sourceCalls.close()
   await parts.audit.checkpointLast()
@@ -156,9 +160,11 @@ async function closeAll(parts: Closing): Promise<void> {
 }
 
 /** Of all workers of this node. */
-function openUnwritten(requests: RequestLog | undefined): Context['listUnwritten'] {
+function openUnwritten(answers: Answers, requests: RequestLog | undefined): Context['listUnwritten'] {
+  const askAnswers = createQuestion('answers', answers.listUnwritten)
   const askRequests = createQuestion('requests', () => requests?.listUnwritten() ?? [])
   return {
+    answers: async () => (await askAnswers()).flat(),
     requests: async () => (await askRequests()).flat(),
   }
 }

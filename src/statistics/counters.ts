@@ -82,7 +82,7 @@ type FlushTimer = {
   readonly close: () => Promise<void>
 }
 
-function startFlushTimer(write: () => Promise<void>): FlushTimer {
+export function startFlushTimer(write: () => Promise<void>): FlushTimer {
   let flushing: Promise<void> | undefined
   const flush = () => {
     flushing ??= write().finally(() => {

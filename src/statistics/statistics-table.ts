@@ -72,13 +72,32 @@ export type LatencyStep = RowOf<typeof LATENCY_STEP>
 
 const LATENCY_CLASS = defineColumns({ class: number(), count: number() })
 
+/** How many verifications of one span were answered with one code, as one process has counted them so far. */
+const ANSWER = defineColumns({
+  span: text<Span>(),
+  at: text(),
+  node: text(),
+  mode: text(),
+  code: text(),
+  count: number(),
+})
+export type AnswerCount = RowOf<typeof ANSWER>
+
+/** Over all processes. */
+const ANSWER_STEP = defineColumns({ at: text(), code: text(), count: number() })
+export type AnswerStep = RowOf<typeof ANSWER_STEP>
+
 const FAILED = `CASE WHEN outcome IN ('verified', 'not_verified') THEN 0 ELSE count END`
 export const MAX_KEY_STEPS = 5
 const KEYS = Array.from({ length: MAX_KEY_STEPS }, (_key, index) => `$${index + 5}`).join(', ')
 
-/** Counts of verifications and histograms of response times, by span. */
+/** Counts of verifications and of answers, and histograms of response times, by span. */
 export const statisticsTable = defineTable({
-  reads: (database) => ({ ...createStatisticsReads(database), ...createLatencyReads(database) }),
+  reads: (database) => ({
+    ...createStatisticsReads(database),
+    ...createLatencyReads(database),
+    ...createAnswerReads(database),
+  }),
   writes: (database) => ({
     /** In one statement. No two of the same span, mode and class. */
     addLatencies: async (counts: readonly LatencyCount[]) => {
@@ -91,10 +110,21 @@ export const statisticsTable = defineTable({
         )
         .run(packValues(counts.map(LATENCY.encode)))
     },
+    /** In one statement. Replaces what the process has written before. */
+    setAnswers: async (counts: readonly AnswerCount[]) => {
+      const { rows, text, number } = toUnpack(database)
+      await database
+        .prepare(
+          `INSERT INTO answers (${ANSWER.names})
+           SELECT ${[0, 1, 2, 3, 4].map(text).join(', ')}, ${number(5)} FROM ${rows('$1')} WHERE TRUE
+           ON CONFLICT (span, at, node, mode, code) DO UPDATE SET count = excluded.count`,
+        )
+        .run(packValues(counts.map(ANSWER.encode)))
+    },
     /** Deletes some of the spans before these; see delete-some.ts. */
     deleteExpired: async (firstKept: Readonly<Record<Span, string>>) => {
       let most = 0
-      for (const table of ['statistics', 'latencies'])
+      for (const table of ['statistics', 'latencies', 'answers'])
         for (const span of SPANS)
           most = Math.max(
             most,
@@ -166,6 +196,16 @@ function createLatencyReads(database: Reader) {
       (await latencies.all(...toPeriodValues(period))).map(LATENCY_CLASS.decode),
     latencySteps: async (period: Period) =>
       (await steps.all(...toPeriodValues(period))).map(LATENCY_STEP.decode),
+  }
+}
+
+function createAnswerReads(database: Reader) {
+  const answers = database.prepare(
+    `SELECT at, code, SUM(count) AS count FROM answers WHERE ${toWithin(database)} GROUP BY at, code ORDER BY at`,
+  )
+  return {
+    /** What callers got in each span. */
+    answers: async (period: Period) => (await answers.all(...toPeriodValues(period))).map(ANSWER_STEP.decode),
   }
 }
 

@@ -82,7 +82,8 @@ describe('the overview', () => {
     expect(overview.before).toMatchObject({
       to: overview.from,
       totals: { verified: 0, not_verified: 0, failed: 0 },
-      success_rate: null,
+      answered_rate: null,
+      verified_rate: null,
       latency: null,
     })
     expect(overview.before?.steps.length).toBe(overview.steps.length)

@@ -51,7 +51,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     await page.getByLabel('From', { exact: true }).fill('2026-01-01T00:00')
     await page.getByLabel('To', { exact: true }).fill('2026-01-02T00:00')
     await page.getByRole('button', { name: 'Show', exact: true }).click()
-    await page.getByText('No live verifications in this period').waitFor()
+    await page.getByText('No live requests in this period').waitFor()
     expect(page.url()).toMatch(/from=2026-01-0|from=2025-12-31/)
     await page.getByLabel('To', { exact: true }).fill('2025-01-02T00:00')
     visitor.allow(/status of 422/)
@@ -89,7 +89,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
   it('compares with the period before', async () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/overview`)
-    await page.getByText('none in the period before').waitFor()
+    await page.getByText('none in the period before').first().waitFor()
     await page.locator('.legend').getByText('Period before').waitFor()
     visitor.expectClean()
   })

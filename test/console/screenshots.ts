@@ -76,6 +76,7 @@ function insertHistory({ dataDir }: ConsoleServer, keyId: string): void {
     `INSERT INTO statistics VALUES ('hour', ?, 'inserted', 'verify_nin', 'live', ?, ?, ?, ?, ?, '')`,
   )
   const insertLatency = database.prepare(`INSERT INTO latencies VALUES ('hour', ?, 'inserted', 'live', ?, ?)`)
+  const insertAnswers = database.prepare(`INSERT INTO answers VALUES ('hour', ?, 'inserted', 'live', ?, ?)`)
   const insertCalls = database.prepare(
     `INSERT INTO source_calls VALUES ('hour', ?, 'inserted', 'dojah', 'verify_nin', ?, ?, ?, ?)`,
   )
@@ -100,8 +101,11 @@ function insertHistory({ dataDir }: ConsoleServer, keyId: string): void {
       )
     }
     if (back % 5 === 0) insertCalls.run(hour, 'failed', toClass(8000), Math.round(busy / 20), 0)
-    const add = (outcome: string, source: string, count: number) =>
+    const add = (outcome: string, source: string, count: number) => {
       insert.run(hour, outcome, keyId, source, count, time)
+      insertAnswers.run(hour, outcome, count)
+    }
+    if (back % 7 === 0) insertAnswers.run(hour, 'rate_limited', Math.round(busy / 12))
     add('verified', 'dojah', busy)
     add('not_verified', 'dojah', Math.round(busy / 9))
     if (back % 5 === 0) add('source_timeout', 'none', Math.round(busy / 20))

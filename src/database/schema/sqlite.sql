@@ -577,6 +577,18 @@ CREATE TABLE latencies (
   PRIMARY KEY (span, at, node, mode, class)
 );
 
+-- What callers got for verifications: how many answers of each code (an outcome, an error code, or aborted). Each process writes its own
+-- rows, with the number so far, so that a write that is repeated counts nothing twice.
+CREATE TABLE answers (
+  span TEXT NOT NULL,
+  at TEXT NOT NULL,
+  node TEXT NOT NULL,
+  mode TEXT NOT NULL,
+  code TEXT NOT NULL,
+  count BIGINT NOT NULL,
+  PRIMARY KEY (span, at, node, mode, code)
+);
+
 -- The request log, in compressed blocks of many lines: a row for each request would cost too much. Each process writes its own
 -- blocks, in the order of time. `counts` has the requests by key, operation and status, so that a search passes over blocks that
 -- cannot match; `filter` has ids and references, and a block without one is read. A block spans one hour at most.

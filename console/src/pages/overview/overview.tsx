@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Overview as OverviewShape } from '../../../../src/admin/overview-figures.ts'
 import { Segments, TextField } from '../../components/field.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { LiveState } from '../../components/live-state.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, toOutcomeTone } from '../../components/pill.tsx'
@@ -8,17 +9,20 @@ import { Empty, LoadError, Loading } from '../../components/query-result.tsx'
 import { SourcesTable } from '../../components/sources-table.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
-import { toCount, toMs, toNaira, toOperation, toPercent, toSigned, toWords } from '../../format.ts'
+import { toCount, toOperation, toWords } from '../../format.ts'
 import { toHash, toKeySearch } from '../../hash.ts'
 import { type FilterChanges, useFilters } from '../../route.ts'
-import { findProblems, toSpends } from '../../source-health.ts'
+import { findProblems } from '../../source-health.ts'
 import {
   MODES,
   type OverviewFilters,
   readOverviewFilters,
   useOverviewEvents,
 } from '../../use-overview-events.ts'
-import { LatencyChart, LoadedChart, VerificationChart } from './overview-charts.tsx'
+import { Causes, OverviewTiles, RequestChart, VerificationChart } from './overview-answers.tsx'
+
+const LatencyChart = lazy(async () => (await import('./overview-charts.tsx')).LatencyChart)
+const LoadedChart = lazy(async () => (await import('./overview-charts.tsx')).LoadedChart)
 
 export function Overview() {
   const [address, change] = useFilters()
@@ -50,6 +54,7 @@ function OverviewBody({ overview, filters }: { overview: OverviewShape; filters:
       <Attention sources={overview.sources} />
       <OverviewTiles overview={overview} />
       <OverviewCharts overview={overview} filters={filters} />
+      <Causes overview={overview} />
       <Panel title="Sources">
         {overview.sources.length === 0 ? (
           <Empty>
@@ -73,6 +78,7 @@ function OverviewBody({ overview, filters }: { overview: OverviewShape; filters:
 }
 
 const CHARTS = [
+  { value: 'requests', text: 'Requests' },
   { value: 'verifications', text: 'Verifications' },
   { value: 'latency', text: 'Latency' },
   { value: 'vendors', text: 'Vendors' },
@@ -82,7 +88,7 @@ const CHARTS = [
 /** The chart that the address names. */
 function OverviewCharts({ overview, filters }: { overview: OverviewShape; filters: OverviewFilters }) {
   const [address, change] = useFilters()
-  const chosen = CHARTS.find(({ value }) => value === address.get('chart'))?.value ?? 'verifications'
+  const chosen = CHARTS.find(({ value }) => value === address.get('chart'))?.value ?? 'requests'
   return (
     <Panel
       title="Over time"
@@ -91,10 +97,11 @@ function OverviewCharts({ overview, filters }: { overview: OverviewShape; filter
           legend="Chart"
           value={chosen}
           options={CHARTS}
-          onValue={(chart) => change({ chart: chart === 'verifications' ? undefined : chart })}
+          onValue={(chart) => change({ chart: chart === 'requests' ? undefined : chart })}
         />
       }
     >
+      {chosen === 'requests' && <RequestChart overview={overview} />}
       {chosen === 'verifications' && <VerificationChart overview={overview} />}
       {chosen === 'latency' && <LatencyChart overview={overview} />}
       {(chosen === 'vendors' || chosen === 'keys') && <LoadedChart chosen={chosen} filters={filters} />}
@@ -118,77 +125,6 @@ function Attention({ sources }: { sources: OverviewShape['sources'] }) {
       </ul>
     </section>
   )
-}
-
-type Tile = {
-  readonly name: string
-  readonly value: string
-  readonly note: string
-  readonly change?: string | undefined
-}
-
-function OverviewTiles({ overview }: { overview: OverviewShape }) {
-  return (
-    <dl class="tiles">
-      {toTiles(overview).map(({ name, value, note, change }) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>
-            <b>{value}</b>
-            <small class="dim">{note}</small>
-            {change && <small class="dim">{change}</small>}
-          </dd>
-        </div>
-      ))}
-    </dl>
-  )
-}
-
-function toTiles({ totals, success_rate, latency, before, sources }: OverviewShape): Tile[] {
-  const spent = toSpends(sources).reduce((sum, spend) => sum + spend.spent_kobo_today, 0)
-  return [
-    {
-      name: 'Verifications',
-      value: toCount(addUp(totals)),
-      note: `${toCount(totals.verified)} verified`,
-      change: before ? toCountChange(addUp(totals), addUp(before.totals)) : undefined,
-    },
-    {
-      name: 'Success rate',
-      value: toPercent(success_rate),
-      note: success_rate === null ? 'no verifications' : `${toCount(totals.failed)} failed`,
-      change: toDifference(success_rate, before?.success_rate, (part) => `${toSigned(part * 100, 1)} points`),
-    },
-    ...(['p50', 'p95', 'p99'] as const).map((part) => ({
-      name: `Latency ${part}`,
-      value: toMs(latency?.[`${part}_ms`] ?? null),
-      note: 'estimated',
-      change: toDifference(
-        latency?.[`${part}_ms`],
-        before?.latency?.[`${part}_ms`],
-        (ms) => `${toSigned(ms, 0)} ms`,
-      ),
-    })),
-    { name: 'Spent today', value: toNaira(spent), note: 'Lagos time' },
-  ]
-}
-
-const addUp = ({ verified, not_verified, failed }: OverviewShape['totals']) =>
-  verified + not_verified + failed
-
-function toCountChange(now: number, before: number): string {
-  if (now === before) return 'as in the period before'
-  if (before === 0) return 'none in the period before'
-  return `${toSigned((now / before - 1) * 100, 0)} % on the period before`
-}
-
-function toDifference(
-  now: number | null | undefined,
-  before: number | null | undefined,
-  toText: (difference: number) => string,
-): string | undefined {
-  if (now === null || now === undefined || before === null || before === undefined) return undefined
-  return now === before ? 'as in the period before' : `${toText(now - before)} on the period before`
 }
 
 function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
