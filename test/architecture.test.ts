@@ -11,6 +11,7 @@ const ROOMS = [
   'admin',
   'reference',
   'operations',
+  'health',
   'context',
   'http',
   'simulator',

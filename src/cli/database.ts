@@ -7,11 +7,8 @@ import { toDatabaseText } from '../context/database-text.ts'
 import { SQLITE_FILE } from '../database/open-database.ts'
 import { hasDatabase } from '../database/sqlite-user-error.ts'
 import { UserError } from '../errors.ts'
-import { toListenerUrl } from '../http/address.ts'
-import { nodeHttp } from '../http/node-http.ts'
+import { findRunningServer } from '../health/running-server.ts'
 import { confirm, isInteractive } from './prompt.ts'
-
-const PROBE_TIMEOUT_MS = 1000
 
 /** On standard error: standard output holds results only. */
 export const printDatabase = (config: Config) =>
@@ -56,25 +53,4 @@ function listParents(folder: string): string[] {
 async function describeServer(config: Config): Promise<string | undefined> {
   const url = await findRunningServer(config)
   return url && `a server that uses another one is running at ${url}`
-}
-
-/** The address of a server of Tabbat on the configured port, if one answers there. */
-export function findRunningServer(config: Config): Promise<string | undefined> {
-  const url = toListenerUrl(config, config)
-  if (config.port === 0) return Promise.resolve(undefined)
-  const { promise, resolve: settle } = Promise.withResolvers<string | undefined>()
-  const get = config.tlsCert === undefined ? nodeHttp.get : process.getBuiltinModule('node:https').get
-  // Nothing is sent, and the name in the certificate may be another.
-  const options = { timeout: PROBE_TIMEOUT_MS, rejectUnauthorized: false }
-  const request = get(`${url}/health/live`, options, async (response) => {
-    const pieces: Buffer[] = await response
-      .take(1)
-      .toArray()
-      .catch(() => [])
-    response.destroy()
-    const isOurs = Buffer.concat(pieces).includes('"live"')
-    settle(isOurs ? url : undefined)
-  })
-  request.on('timeout', () => request.destroy()).on('error', () => settle(undefined))
-  return promise
 }

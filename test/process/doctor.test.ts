@@ -33,9 +33,19 @@ describe('tabbat doctor', () => {
       .trimEnd()
       .split('\n')
       .map((line) => line.slice(9, 21).trim())
-    const local = ['version', 'settings', 'permissions', 'disk', 'archives', 'tls', 'ports', 'proxy']
+    const local = [
+      'version',
+      'audit log',
+      'settings',
+      'permissions',
+      'disk',
+      'archives',
+      'tls',
+      'ports',
+      'proxy',
+    ]
     const database = ['database', 'clock', 'postgresql', 'connections', 'patroni', 'root key', 'audit rows']
-    const others = ['checkpoints', 'erasures', 'revocations', 'backups', 'sources', 'nodes']
+    const others = ['checkpoints', 'erasures', 'revocations', 'backups', 'sources', 'webhooks', 'nodes']
     expect(names).toEqual([...local, ...database, ...others])
     expect(stdout).toMatch(/^ok {7}backups {6}The last was made on /m)
     expect((await examine(settings)).healthy).toBe(true)

@@ -1,41 +1,23 @@
-import { constants, existsSync } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { join } from 'node:path'
-import { DEAD_AFTER_MS, isChainOf, readNodeName } from '../../audit/chain-claim.ts'
-import { readLastCheckpoint } from '../../audit/checkpoint-folder.ts'
-import { listUnacceptedLosses, toLossRanges } from '../../audit/losses.ts'
-import { openCheckpoint, type SignedHead, toPublicKey } from '../../audit/open-checkpoint.ts'
-import { createSigner } from '../../audit/signing.ts'
-import { findOpenRevocations, toRevocationsFolder } from '../../backup/find-revocations.ts'
-import {
-  fold,
-  isEnded,
-  REVOCATIONS_FILE,
-  readAccess,
-  readRevocationsFile,
-  scanRevocations,
-} from '../../backup/revocations-file.ts'
-import type { Config } from '../../context/config.ts'
-import type { Store } from '../../context/store.ts'
-import { CHECKPOINT_EVENT } from '../../contract/event.ts'
-import { DAY_MS, MINUTE_MS, steadyNow } from '../../contract/time.ts'
-import type { Keyring } from '../../crypto/keyring.ts'
-import type { RootKeys } from '../../crypto/root-key.ts'
-import { readDatabaseClock } from '../../database/database-clock.ts'
-import type { NodeRow } from '../../database/node-table.ts'
-import { readServerFacts } from '../../database/server-facts.ts'
-import {
-  countMissing,
-  ERASURES_FILE,
-  readErasuresFile,
-  scanErasures,
-  toErasureFolder,
-} from '../../people/erasures-file.ts'
-import type { GuardFigures } from '../../sources/guard/call-guard.ts'
-import { readSourceReports, type SourceReport } from '../../sources/source-control.ts'
-import { VERSION } from '../../version.ts'
+import { DEAD_AFTER_MS, isChainOf, readNodeName } from '../audit/chain-claim.ts'
+import { readLastCheckpoint } from '../audit/checkpoint-folder.ts'
+import { listUnacceptedLosses, toLossRanges } from '../audit/losses.ts'
+import { openCheckpoint, type SignedHead, toPublicKey } from '../audit/open-checkpoint.ts'
+import { createSigner } from '../audit/signing.ts'
+import type { Config } from '../context/config.ts'
+import type { Store } from '../context/store.ts'
+import { CHECKPOINT_EVENT } from '../contract/event.ts'
+import { DAY_MS, steadyNow } from '../contract/time.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { RootKeys } from '../crypto/root-key.ts'
+import { readDatabaseClock } from '../database/database-clock.ts'
+import type { NodeRow } from '../database/node-table.ts'
+import { readServerFacts } from '../database/server-facts.ts'
+import type { GuardFigures } from '../sources/guard/call-guard.ts'
+import { readSourceReports, type SourceReport } from '../sources/source-control.ts'
+import { VERSION } from '../version.ts'
 import { type Checks, type Finding, failed, ok, runChecks, skipped, toWorst, warning } from './finding.ts'
 import { checkConnections, checkPatroni, checkPostgres } from './postgres-checks.ts'
+import { checkErasures, checkRevocations } from './restore-checks.ts'
 
 type Opened = {
   readonly config: Config
@@ -57,6 +39,7 @@ const DATA_CHECKS: Checks<Opened> = {
   revocations: checkRevocations,
   backups: checkBackups,
   sources: checkSources,
+  webhooks: checkWebhooks,
   nodes: async (opened) => checkNodes(opened, await listRunning(opened)),
 }
 
@@ -216,6 +199,27 @@ async function checkCheckpoints(
 const MAX_PENDING = 3
 const MAX_COUNTED = 1000
 
+/** The endpoints that do not accept their events, as the servers have recorded them: none is called. */
+async function checkWebhooks({ store }: Opened): Promise<Finding> {
+  const check = 'webhooks'
+  const endpoints = await store.webhooks.list()
+  if (endpoints.length === 0) return ok(check, 'No endpoint is configured.')
+  const findings = endpoints.flatMap(({ id, failingSince, disabledReason }) => {
+    const advice = `See: tabbat webhooks deliveries ${id}`
+    if (disabledReason !== undefined && disabledReason !== 'operator')
+      return [warning('', `Endpoint ${id} was disabled by the server, and gets no events. ${advice}`)]
+    return failingSince === undefined
+      ? []
+      : [
+          warning(
+            '',
+            `Endpoint ${id} has accepted nothing since ${new Date(failingSince).toISOString()}. ${advice}`,
+          ),
+        ]
+  })
+  return toWorst(check, findings, `${endpoints.length} configured, and none fails.`)
+}
+
 /** The endpoints of webhooks that get the checkpoints, as the servers have recorded them: none is called. */
 async function listReceiverProblems({ webhooks, deliveries }: Store): Promise<Finding[]> {
   const receivers = (await webhooks.list()).filter(({ events }) => events.includes(CHECKPOINT_EVENT))
@@ -310,75 +314,3 @@ const listVersions = (alive: readonly NodeRow[]) =>
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
 
 const toCount = (processes: number) => `${processes} ${processes === 1 ? 'process' : 'processes'}`
-
-/** Servers add what other nodes have erased and revoked once a minute. */
-const LATE_MS = 2 * MINUTE_MS
-
-/** Whether a restore of an older backup would erase the same people again. */
-export async function checkErasures({ config, store, keyring, now }: Opened): Promise<Finding> {
-  const check = 'erasures'
-  const folder = toErasureFolder(config)
-  try {
-    const path = join(folder, ERASURES_FILE)
-    const file = await readErasuresFile(path)
-    await requireWritable(file && path, folder)
-    const unsigned = file && scanErasures(file, keyring).unsignedLine
-    if (unsigned !== undefined) return unsignedFinding(check, unsigned, path, 'an erasure')
-    const { missing, all } = await countMissing(store.erasure, keyring, file ? [file] : [], now - LATE_MS)
-    if (missing > 0)
-      return failed(
-        check,
-        `Not in ${ERASURES_FILE} in ${folder}: ${missing} of ${all} erasures. A restore of an older backup would bring these people back. A running server adds them within a minute.`,
-      )
-    return ok(
-      check,
-      all === 0 ? 'No person was erased.' : `${all} made. Those older than two minutes are in ${path}.`,
-    )
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    return failed(
-      check,
-      `${ERASURES_FILE} in ${folder} cannot be written (${code}). Without it, a restore of an older backup brings erased people back. Let the user of the server write there.`,
-    )
-  }
-}
-
-/** Whether a restore of an older backup would find what was revoked, and whether this database is one. */
-export async function checkRevocations({ config, store, keyring, now }: Opened): Promise<Finding> {
-  const check = 'revocations'
-  const folder = toRevocationsFolder(config)
-  const file = await readRevocationsFile(folder)
-  await requireWritable(file?.file, folder)
-  const { noted, unsignedLine } = file ? scanRevocations(file, keyring) : { noted: [] }
-  if (file && unsignedLine !== undefined) return unsignedFinding(check, unsignedLine, file.file, 'one')
-  const [known, stored] = [fold(noted), await readAccess(store, keyring)]
-  const { open } = await findOpenRevocations(store, known, stored)
-  if (open > 0)
-    return failed(
-      check,
-      `This database is older than ${REVOCATIONS_FILE}, by which access was revoked or changed: ${open}. Run: tabbat backup revocations ${folder} --apply. If this is intended, move the file away.`,
-    )
-  const old = stored.filter(({ endedAt }) => endedAt !== undefined && endedAt < now - LATE_MS)
-  const missing = old.filter(({ kind, id }) => !known.has(`${kind} ${id}`)).length
-  if (missing > 0)
-    return failed(
-      check,
-      `Not in ${REVOCATIONS_FILE} in ${folder}: ${missing} of ${old.length} revocations. A restore of an older backup would not revoke them again. A running server adds them within a minute.`,
-    )
-  const all = stored.filter(isEnded).length
-  return ok(
-    check,
-    all === 0 ? 'Nothing was revoked.' : `${all} made. Those older than two minutes are in ${folder}.`,
-  )
-}
-
-/** A folder that does not exist is created by the first line. */
-async function requireWritable(file: string | undefined, folder: string): Promise<void> {
-  if (file !== undefined || existsSync(folder)) await access(file ?? folder, constants.W_OK)
-}
-
-const unsignedFinding = (check: string, line: number, path: string, what: string) =>
-  failed(
-    check,
-    `Line ${line} of ${path} is not ${what} that this database has signed, so a restore would refuse the file. Move the file away: a running server writes it again.`,
-  )

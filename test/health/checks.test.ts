@@ -5,9 +5,9 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runDataChecks } from '../../src/cli/doctor/data-checks.ts'
-import { checkPatroni } from '../../src/cli/doctor/postgres-checks.ts'
-import { runLocalChecks } from '../../src/cli/doctor.ts'
+import { runDataChecks } from '../../src/health/data-checks.ts'
+import { runLocalChecks } from '../../src/health/local-checks.ts'
+import { checkPatroni } from '../../src/health/postgres-checks.ts'
 import { createContext } from '../../src/server/create-context.ts'
 import { VERSION } from '../../src/version.ts'
 import { createCertificate, writeCertificate } from '../certificate.ts'
@@ -157,6 +157,7 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
       revocations: 'ok: Nothing was revoked.',
       backups: expect.stringMatching(/^warning: None was made/),
       sources: 'ok: No vendor is configured.',
+      webhooks: 'ok: No endpoint is configured.',
       nodes: 'ok: No server is running on this database.',
     })
   })

@@ -1,5 +1,5 @@
-import { UserError } from '../../errors.ts'
-import { describeFailure } from '../../telemetry/log.ts'
+import { UserError } from '../errors.ts'
+import { describeFailure } from '../telemetry/log.ts'
 
 /** The result of one check. `skipped`: it does not apply, or needs what another check found missing. */
 export type Finding = {
