@@ -3,6 +3,7 @@ import type { CheckAdminToken } from '../accounts/admin-tokens.ts'
 import type { Context } from '../context/context.ts'
 import type { Store } from '../context/store.ts'
 import type { Actor } from '../contract/role.ts'
+import type { HealthMonitor } from '../health/health-monitor.ts'
 import type { Addresses } from '../http/address.ts'
 import type { App } from '../http/app.ts'
 import type { ArchiveReads } from './archive-reads.ts'
@@ -24,6 +25,7 @@ export type AdminDeps = {
   readonly addresses: Addresses
   readonly overviewCache: OverviewCache<Overview>
   readonly chartsCache: OverviewCache<Charts>
+  readonly health: HealthMonitor
   /** Verification of the whole audit log. */
   readonly checks: ChainChecks
   readonly counter: RecordCounter

@@ -3,6 +3,7 @@ import { AUDIT_ROUTES } from './audit.ts'
 import { AUDIT_LOG_ROUTES } from './audit-export.ts'
 import { BATCH_ROUTES } from './batches.ts'
 import { CATALOGUE_ROUTES } from './catalogue.ts'
+import { HEALTH_ROUTES } from './health.ts'
 import { KEY_USAGE_ROUTES } from './key-usage.ts'
 import { KEY_ROUTES } from './keys.ts'
 import { OVERVIEW_ROUTES } from './overview.ts'
@@ -25,6 +26,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...ACCOUNT_ROUTES,
   ...TOKEN_ROUTES,
   ...OVERVIEW_ROUTES,
+  ...HEALTH_ROUTES,
   ...TRY_ROUTES,
   ...BATCH_ROUTES,
   ...KEY_ROUTES,

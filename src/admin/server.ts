@@ -8,6 +8,7 @@ import type { Context } from '../context/context.ts'
 import { ADMIN_ERRORS, AdminError } from '../contract/error.ts'
 import type { TObject } from '../contract/schema.ts'
 import { AppError, type FieldErrors, UserError } from '../errors.ts'
+import { createHealthMonitor } from '../health/health-monitor.ts'
 import { createAccessLog } from '../http/access-log.ts'
 import { type Addresses, createAddresses } from '../http/address.ts'
 import { type App, createApp } from '../http/app.ts'
@@ -80,6 +81,7 @@ export function buildAdminServer(
     searches,
     overviewCache: createOverviewCache((query) => toOverview(context, query)),
     chartsCache: createOverviewCache((query) => toCharts(context, query)),
+    health: createHealthMonitor(context),
   }
   addRoutes(app, deps)
   const sso = toSsoOptions(context.config)

@@ -6,6 +6,7 @@ import { readStorage, type StorageReport } from '../context/storage-report.ts'
 import { listWarnings } from '../context/warnings.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { DAY_MS } from '../contract/time.ts'
+import { toDiskStatus } from '../health/local-checks.ts'
 import { VERSION } from '../version.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { Time } from './fields.ts'
@@ -142,7 +143,14 @@ export const StorageView = Type.Object({
   archives: Type.Array(ArchiveView),
   history: Type.Array(Type.Object({ day: Type.String({ format: 'date' }), bytes: Bytes })),
   bytes_per_day: Type.Nullable(Type.Integer()),
-  disk: Type.Nullable(Type.Object({ free_bytes: Bytes, size_bytes: Bytes })),
+  disk: Type.Nullable(
+    Type.Object({
+      free_bytes: Bytes,
+      size_bytes: Bytes,
+      /** As tabbat doctor says: failed below 200 MB, warning below 2 GB. */
+      status: Type.Enum(['ok', 'warning', 'failed'] as const),
+    }),
+  ),
   days_left: Type.Nullable(Type.Integer()),
   /** The settings that say how long data is kept. */
   keep: Type.Array(Type.Object({ setting: Type.String(), value: Type.String() })),
@@ -186,7 +194,13 @@ const toView = (
     bytes,
   })),
   bytes_per_day: report.bytesPerDay ?? null,
-  disk: report.disk ? { free_bytes: report.disk.free, size_bytes: report.disk.size } : null,
+  disk: report.disk
+    ? {
+        free_bytes: report.disk.free,
+        size_bytes: report.disk.size,
+        status: toDiskStatus(report.disk.free),
+      }
+    : null,
   days_left: report.daysLeft ?? null,
   keep: shownSettings
     .filter(({ name }) => KEEP_SETTINGS.test(name))

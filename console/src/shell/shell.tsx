@@ -55,6 +55,7 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
+        <HealthStrip />
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
@@ -104,6 +105,7 @@ function ThemeSwitch() {
   )
 }
 
+const HealthStrip = lazy(async () => (await import('./health-strip.tsx')).HealthStrip)
 const SearchDialog = lazy(async () => (await import('./search-dialog.tsx')).SearchDialog)
 const ShortcutsDialog = lazy(async () => (await import('./shortcuts-dialog.tsx')).ShortcutsDialog)
 

@@ -202,7 +202,7 @@ function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
     <Panel title="Last errors">
       {errors.length === 0 ? (
         <Empty>
-          <p>No errors in this period.</p>
+          <p>The audit log has no errors in this period.</p>
         </Empty>
       ) : (
         <Table

@@ -62,7 +62,15 @@ function Growth({ view: { bytes_per_day, disk, days_left } }: Props) {
           ],
           [
             'Disk full',
-            days_left === null ? toNotFull(bytes_per_day, disk) : <Full key="full" days={days_left} />,
+            disk?.status === 'failed' ? (
+              <Pill key="full" tone="bad">
+                {disk.free_bytes < 1e6 ? 'now: free some space' : 'almost: free some space'}
+              </Pill>
+            ) : days_left === null ? (
+              toNotFull(bytes_per_day, disk)
+            ) : (
+              <Full key="full" days={days_left} />
+            ),
           ],
         ]}
       />

@@ -1,0 +1,92 @@
+import { useEffect } from 'preact/hooks'
+import type { Health } from '../../../src/admin/health.ts'
+import { Pill } from '../components/pill.tsx'
+import { toCount } from '../format.ts'
+import { useQuery } from '../use-query.ts'
+
+const RELOAD_MS = 5000
+/** Until the checks that read the data are made for the first time. */
+const FIRST_MS = 2000
+
+/** What is wrong with the server, above every page: the checks of `tabbat doctor`. */
+export function HealthStrip() {
+  const { value, error, reload } = useQuery<Health>('/admin/health')
+  const pauseMs = value?.data_checked_at === null ? FIRST_MS : RELOAD_MS
+  useEffect(() => {
+    const timer = setInterval(reload, pauseMs)
+    return () => clearInterval(timer)
+  }, [reload, pauseMs])
+  const failed = value?.checks.filter(({ status }) => status === 'failed') ?? []
+  const isAway = error !== undefined && error.status >= 500
+  if (!value && !isAway) return null
+  return (
+    <section class="health" aria-label="Health of the server">
+      <div role="status">
+        {isAway && (
+          <div class="note bad">
+            <p>The server answers, but its database does not: verifications get 503 until it is back.</p>
+          </div>
+        )}
+        {!isAway && failed.length > 0 && (
+          <div class="note bad">
+            <CheckList checks={failed} />
+          </div>
+        )}
+      </div>
+      {value && <Others health={value} />}
+    </section>
+  )
+}
+
+function Others({ health: { checks } }: { health: Health }) {
+  const others = checks.filter(({ status }) => status !== 'failed')
+  const warnings = others.filter(({ status }) => status === 'warning')
+  return (
+    <details>
+      <summary>
+        {warnings.length > 0
+          ? `${toCount(warnings.length)} ${warnings.length === 1 ? 'warning' : 'warnings'}`
+          : 'Healthy'}
+        {`, ${toCount(others.length - warnings.length)} checks are fine`}
+      </summary>
+      <CheckList checks={[...warnings, ...others.filter(({ status }) => status !== 'warning')]} />
+    </details>
+  )
+}
+
+const TONES = { ok: 'good', warning: 'warn', failed: 'bad', skipped: 'dim' } as const
+
+/** Where more is said, or where it is mended. */
+const PAGES: Readonly<Record<string, readonly [page: string, title: string]>> = {
+  disk: ['storage', 'Storage'],
+  archives: ['storage', 'Storage'],
+  backups: ['storage', 'Storage'],
+  'audit log': ['requests?live=on&status=5xx', 'Requests'],
+  'audit rows': ['audit', 'Audit'],
+  checkpoints: ['audit', 'Audit'],
+  sources: ['sources', 'Sources'],
+  webhooks: ['webhooks', 'Webhooks'],
+  nodes: ['settings', 'Settings'],
+  settings: ['settings', 'Settings'],
+}
+
+function CheckList({ checks }: { checks: Health['checks'] }) {
+  return (
+    <ul>
+      {checks.map(({ check, status, text }) => (
+        <li key={check}>
+          <span>
+            <Pill tone={TONES[status]}>{status}</Pill>
+          </span>
+          <b>{check}</b>
+          <span>
+            {text} <PageLink page={PAGES[check]} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const PageLink = ({ page }: { page: readonly [string, string] | undefined }) =>
+  page ? <a href={`#/${page[0]}`}>{page[1]}</a> : null

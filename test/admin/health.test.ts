@@ -1,0 +1,58 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Health } from '../../src/admin/health.ts'
+import { createHealthMonitor } from '../../src/health/health-monitor.ts'
+import { openTestConsole, type TestConsole } from './test-console.ts'
+
+let at: TestConsole
+let viewer: string
+beforeAll(async () => {
+  at = await openTestConsole({ TABBAT_STORE_TIMEOUT: '1s' })
+  viewer = await at.openSession('viewer')
+})
+afterAll(() => at.close())
+
+const read = async () => (await at.request('/admin/health', { cookie: viewer })).json() as unknown as Health
+const find = ({ checks }: Health, name: string) => checks.find(({ check }) => check === name)
+
+it('has the checks of tabbat doctor, those of the data a moment later', async () => {
+  expect((await read()).checks.map(({ check }) => check)).toContain('disk')
+  await expect.poll(async () => (await read()).data_checked_at).not.toBeNull()
+  const health = await read()
+  expect(health.status).not.toBe('ok')
+  expect(find(health, 'audit log')).toEqual({
+    check: 'audit log',
+    status: 'ok',
+    text: 'The server can write it.',
+  })
+  expect(find(health, 'ports')?.status).toBe('ok')
+  expect(find(health, 'backups')).toMatchObject({ status: 'warning', text: /tabbat backup/ })
+  expect(find(health, 'webhooks')?.status).toBe('ok')
+})
+
+it('answers while the store is locked, keeps what was known of the data, and says what is wrong', async () => {
+  await expect.poll(async () => (await read()).data_checked_at).not.toBeNull()
+  const other = new DatabaseSync(join(at.context.config.dataDir, 'tabbat.db'), { timeout: 5000 })
+  other.exec('BEGIN IMMEDIATE')
+  await expect.poll(async () => find(await read(), 'audit log')?.status, { timeout: 20_000 }).toBe('failed')
+  const health = await read()
+  expect(health.status).toBe('failed')
+  expect(find(health, 'backups')?.status).toBe('warning')
+  other.exec('ROLLBACK')
+  other.close()
+  await expect.poll(async () => find(await read(), 'audit log')?.status, { timeout: 20_000 }).toBe('ok')
+})
+
+it('makes checks once for all who ask', async () => {
+  let probes = 0
+  const check = async () => {
+    probes += 1
+    return false
+  }
+  const monitor = createHealthMonitor({ ...at.context, audit: { check, isHealthy: false } })
+  const answers = await Promise.all([monitor.read(), monitor.read(), monitor.read()])
+  for (const { findings, dataAt } of answers)
+    expect([dataAt, findings[0]]).toMatchObject([undefined, { check: 'audit log', status: 'failed' }])
+  expect(probes).toBe(1)
+})
