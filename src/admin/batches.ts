@@ -25,6 +25,9 @@ export const BatchList = Type.Object({
 })
 export type BatchList = Static<typeof BatchList>
 
+export const OneBatch = Type.Object({ batch: ListedBatch, has_sandbox_key: Type.Boolean() })
+export type OneBatch = Static<typeof OneBatch>
+
 /** The answer of the public API to an upload. */
 export const UploadResult = Type.Object({ status: Type.Integer(), body: Type.Unsafe<unknown>({}) })
 export type UploadResult = Static<typeof UploadResult>
@@ -58,6 +61,23 @@ const list = defineRoute({
     return {
       batches: found.map((batch) => ({ ...batches.toView(batch), key_id: batch.keyId })),
       next: last ? toIsoTime(last.createdAt) : null,
+      has_sandbox_key: hasPublicSandboxKey(config),
+    }
+  },
+})
+
+const read = defineRoute({
+  name: 'read_batch',
+  tag,
+  method: 'GET',
+  path: '/admin/batches/:id',
+  summary: 'One batch, with its counts.',
+  role: 'viewer',
+  output: OneBatch,
+  run: async ({ context: { batches, config } }, { params }) => {
+    const batch = await findBatch(batches.find(params.id ?? ''))
+    return {
+      batch: { ...batches.toView(batch), key_id: batch.keyId },
       has_sandbox_key: hasPublicSandboxKey(config),
     }
   },
@@ -149,4 +169,4 @@ async function toRefusal(response: IncomingMessage): Promise<Error> {
   return new AdminError('refused', { message: message ?? '' })
 }
 
-export const BATCH_ROUTES: readonly AdminRoute[] = [list, upload, cancel, readResults]
+export const BATCH_ROUTES: readonly AdminRoute[] = [list, read, upload, cancel, readResults]

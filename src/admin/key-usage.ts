@@ -12,7 +12,7 @@ const Month = Type.String({
 const KeyUsageRequest = Type.Object({ from: Month, to: Month }, strict)
 
 /** Verifications, paid calls and cost of one key in one month. */
-const KeyUsageRow = Type.Object({
+export const KeyUsageRow = Type.Object({
   month: Type.String(),
   key_id: Type.String(),
   name: Type.String(),

@@ -78,7 +78,7 @@ export const FieldGroup = Type.Object({
   ),
 })
 /** An option of a key, for a form and for a list of its options. */
-const KeyOptionField = Type.Object({
+export const KeyOptionField = Type.Object({
   field: Type.String(),
   kind: Type.Enum(['list', 'fields', 'count', 'switch', 'choice', 'text'] as const),
   label: Type.String(),
@@ -176,7 +176,7 @@ const listKeys = defineRoute({
   }),
 })
 
-async function listKeysWithUsage({ context: { store } }: AdminDeps): Promise<KeyWithUsage[]> {
+export async function listKeysWithUsage({ context: { store } }: AdminDeps): Promise<KeyWithUsage[]> {
   const since = toSpanName('day', new Date(steadyNow() - USAGE_MS).toISOString())
   const usage = new Map((await store.statistics.usageByKey(since)).map((used) => [used.key_id, used]))
   return (await store.keys.list()).map((row) => {

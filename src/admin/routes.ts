@@ -4,6 +4,7 @@ import { AUDIT_LOG_ROUTES } from './audit-export.ts'
 import { BATCH_ROUTES } from './batches.ts'
 import { CATALOGUE_ROUTES } from './catalogue.ts'
 import { HEALTH_ROUTES } from './health.ts'
+import { KEY_REPORT_ROUTES } from './key-report.ts'
 import { KEY_USAGE_ROUTES } from './key-usage.ts'
 import { KEY_ROUTES } from './keys.ts'
 import { OVERVIEW_ROUTES } from './overview.ts'
@@ -31,6 +32,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...BATCH_ROUTES,
   ...KEY_ROUTES,
   ...KEY_USAGE_ROUTES,
+  ...KEY_REPORT_ROUTES,
   ...WEBHOOK_ROUTES,
   ...AUDIT_ROUTES,
   ...REQUEST_ROUTES,

@@ -2,6 +2,7 @@ import { auditBy } from '../audit/audit-log.ts'
 import { EVENT_TYPES, KEY_EVENTS } from '../contract/event.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
+import { HOUR_MS, steadyNow, toIsoTime } from '../contract/time.ts'
 import { OVERLAP } from '../keys/key-options.ts'
 import { MAX_COUNTED, toDeliveryView, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
 import {
@@ -13,6 +14,7 @@ import {
   findEndpoint,
   type NewSecret,
   resendEvent,
+  resendFailedEvents,
   rollEndpoint,
   testEndpoint,
 } from '../webhooks/manage.ts'
@@ -81,6 +83,15 @@ const Attempt = Type.Object({
   problem: Type.Nullable(Type.String()),
 })
 
+export const EndpointReport = Type.Object({
+  endpoint: Endpoint,
+  /** Attempts in each hour of the last two days, oldest first. */
+  hours: Type.Array(Type.Object({ at: Time, delivered: Type.Integer(), failed: Type.Integer() })),
+})
+export type EndpointReport = Static<typeof EndpointReport>
+
+export const Resent = Type.Object({ resent: Type.Integer() })
+
 const DeliveriesRequest = Type.Object({ before: Type.Optional(Type.String({ maxLength: 60 })) }, strict)
 
 export const Deliveries = Type.Object({
@@ -92,6 +103,8 @@ export const Deliveries = Type.Object({
       state: Type.Enum(['pending', 'delivered', 'failed'] as const),
       next_attempt_at: Type.Nullable(Time),
       finished_at: Type.Nullable(Time),
+      /** The JSON that is sent. It has no personal data. */
+      body: Type.String(),
       attempts: Type.Array(Attempt),
     }),
   ),
@@ -125,6 +138,32 @@ const list = defineRoute({
       endpoints: rows.map((row, index) => toEndpointView(row, counts[index] ?? 0)),
       events: [...EVENT_TYPES],
       key_events: [...KEY_EVENTS],
+    }
+  },
+})
+
+const HOURS = 48
+
+const read = defineRoute({
+  name: 'read_endpoint',
+  tag,
+  method: 'GET',
+  path: '/admin/webhooks/:id',
+  summary: 'One endpoint, and how its deliveries went in the last two days.',
+  role: 'viewer',
+  output: EndpointReport,
+  run: async ({ context: { store } }, { params: { id = '' } }) => {
+    const row = await findEndpoint({ store }, id)
+    const first = Math.floor(steadyNow() / HOUR_MS) - HOURS + 1
+    const counts = await store.deliveries.countAttempts(id, first * HOUR_MS)
+    const byHour = new Map(counts.map((count) => [count.hour, count]))
+    return {
+      endpoint: toEndpointView(row, await store.deliveries.countPending(id, MAX_COUNTED)),
+      hours: Array.from({ length: HOURS }, (_each, index) => ({
+        at: toIsoTime((first + index) * HOUR_MS),
+        delivered: byHour.get(first + index)?.delivered ?? 0,
+        failed: byHour.get(first + index)?.failed ?? 0,
+      })),
     }
   },
 })
@@ -223,8 +262,24 @@ const resend = defineRoute({
   },
 })
 
+const resendFailed = defineRoute({
+  name: 'resend_failed_events',
+  tag,
+  method: 'POST',
+  path: '/admin/webhooks/:id/resend-failed',
+  summary: 'Send the oldest events that failed again, at most 1000.',
+  role: 'operator',
+  output: Resent,
+  run: async (deps, { params: { id = '' }, actor }) => {
+    const resent = await resendFailedEvents(toDeps(deps, actor), id)
+    deps.context.webhooks.wake()
+    return { resent }
+  },
+})
+
 export const WEBHOOK_ROUTES: readonly AdminRoute[] = [
   list,
+  read,
   create,
   roll,
   test,
@@ -233,4 +288,5 @@ export const WEBHOOK_ROUTES: readonly AdminRoute[] = [
   defineChange('delete', 'Delete an endpoint with its secret and its deliveries.'),
   deliveries,
   resend,
+  resendFailed,
 ]

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts'
-import { defineTable, type TableOf } from '../database/define-table.ts'
+import { defineTable, type Reader, type TableOf } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 import { type GuessFacts, type GuessLimits, type GuessRefusal, refuseGuess } from './guess-rule.ts'
 import { createKnownPeople, type KnownPeople } from './known-people.ts'
@@ -26,6 +26,10 @@ export const toPersonLock = (subject: Uint8Array) => `attempts:${Buffer.from(sub
  * hashes. A guess is counted as failed before the sources are asked, and withdrawn when it turns out to be correct.
  */
 export const guessTable = defineTable({
+  reads: (database) => ({
+    /** How many people a key, or the keys it was rolled from, asked about on a day. */
+    countPeople: (lineage: string, day: number) => countPeople(database, lineage, day),
+  }),
   writes: (database) => {
     const knownPeople = database.sync && createKnownPeople(database.sync)
     return {
@@ -74,15 +78,19 @@ async function findFacts(
   { subject, keyId, since, day }: Omit<Guess, 'id'>,
 ): Promise<GuessFacts> {
   const failed = await tx.prepare(COUNT).get(subject, keyId, since)
-  const counted = await tx
-    .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')
-    .get(keyId, day)
   return {
     byKey: Number(failed?.by_key),
     byAll: Number(failed?.by_all),
     isKnown: await isKnown(tx, knownPeople, { keyId, day, subject }),
-    people: Number(counted?.subjects ?? 0),
+    people: await countPeople(tx, keyId, day),
   }
+}
+
+async function countPeople(database: Reader, keyId: string, day: number): Promise<number> {
+  const counted = await database
+    .prepare('SELECT subjects FROM key_days WHERE key_id = $1 AND day = $2')
+    .get(keyId, day)
+  return Number(counted?.subjects ?? 0)
 }
 
 async function isKnown(

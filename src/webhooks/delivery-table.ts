@@ -48,6 +48,8 @@ const DELIVERY = defineColumns({
   /** When the next attempt may be made. */
   dueAt: optional(number()),
   finishedAt: optional(number()),
+  /** The JSON that is sent. It has no personal data. */
+  body: text(),
 })
 
 const ATTEMPT = defineColumns({
@@ -58,6 +60,8 @@ const ATTEMPT = defineColumns({
   durationMs: number(),
   problem: optional(text()),
 })
+
+const ATTEMPTS_OF_HOUR = defineColumns({ hour: number(), delivered: number(), failed: number() })
 
 export type DeliveryRow = RowOf<typeof DELIVERY> & { readonly attempts: readonly RowOf<typeof ATTEMPT>[] }
 
@@ -110,6 +114,9 @@ export const deliveryTable = defineTable({
       /** Counts up to `most`. */
       countPending: async (endpointId: string, most: number) =>
         Number((await count.get(endpointId, most))?.count),
+      /** Attempts since a time, by the number of their hour since 1970. */
+      countAttempts: async (endpointId: string, since: number) =>
+        (await database.prepare(COUNT_ATTEMPTS).all(endpointId, since)).map(ATTEMPTS_OF_HOUR.decode),
     }
   },
   writes: (database) => {
@@ -128,6 +135,9 @@ export const deliveryTable = defineTable({
       /** Sends it again, whatever became of it. False when there is no such delivery. */
       resend: async (endpointId: string, eventId: string, now: number) =>
         (await database.prepare(toResend(database)).run(endpointId, eventId, now)) > 0,
+      /** Sends the oldest that failed again. Resolves to their number. */
+      resendFailed: (endpointId: string, most: number, now: number) =>
+        database.prepare(toResendFailed(database)).run(endpointId, most, now),
       /** Deletes some of what is too old or too much, or of a deleted endpoint; see delete-some.ts. */
       deleteExpired: (kept: Kept, now: number) => deleteExpired(database, kept, now),
     }
@@ -160,7 +170,7 @@ const toClaim = (database: Database) => {
     RETURNING ${CLAIMED.names}`
 }
 
-const LIST = `SELECT event_id, type, reference, state, CASE state WHEN 'pending' THEN due_at END AS due_at, finished_at
+const LIST = `SELECT event_id, type, reference, state, CASE state WHEN 'pending' THEN due_at END AS due_at, finished_at, body
   FROM webhook_deliveries
   WHERE endpoint_id = $1 AND event_id < $2 ORDER BY event_id DESC LIMIT $3`
 
@@ -170,9 +180,19 @@ const LIST_ATTEMPTS = `SELECT ${ATTEMPT.names} FROM webhook_attempts
 const COUNT_PENDING = `SELECT COUNT(*) AS count FROM (
   SELECT 1 AS one FROM webhook_deliveries WHERE endpoint_id = $1 AND state = 'pending' LIMIT $2) AS waiting`
 
-const toResend = (database: Database) => `UPDATE webhook_deliveries
+const COUNT_ATTEMPTS = `SELECT at / 3600000 AS hour,
+    SUM(CASE WHEN problem IS NULL THEN 1 ELSE 0 END) AS delivered,
+    SUM(CASE WHEN problem IS NULL THEN 0 ELSE 1 END) AS failed
+  FROM webhook_attempts WHERE endpoint_id = $1 AND at >= $2 GROUP BY at / 3600000 ORDER BY hour`
+
+const toPending = (database: Database) => `UPDATE webhook_deliveries
   SET state = 'pending', finished_at = NULL, tries = 0, due_at = ${toSharedNow(database, 'CAST($3 AS BIGINT)')}
-  WHERE endpoint_id = $1 AND event_id = $2`
+  WHERE endpoint_id = $1`
+
+const toResend = (database: Database) => `${toPending(database)} AND event_id = $2`
+
+const toResendFailed = (database: Database) => `${toPending(database)} AND event_id IN (
+  SELECT event_id FROM webhook_deliveries WHERE endpoint_id = $1 AND state = 'failed' ORDER BY event_id LIMIT $2)`
 
 const toRelease = (database: Database) => `UPDATE webhook_deliveries
   SET due_at = ${toSharedNow(database, 'CAST($4 AS BIGINT)')}

@@ -36,6 +36,7 @@ export const toDeliveryView = (row: DeliveryRow) => ({
   state: row.state,
   next_attempt_at: time(row.dueAt),
   finished_at: time(row.finishedAt),
+  body: row.body,
   attempts: row.attempts.map(({ attempt, at, status, durationMs, problem }) => ({
     attempt,
     at: new Date(at).toISOString(),

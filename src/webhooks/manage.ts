@@ -93,6 +93,17 @@ export async function resendEvent(deps: EndpointDeps, id: string, eventId: strin
     throw new UserError('This endpoint has no such event. See: tabbat webhooks deliveries')
 }
 
+/** One statement changes at most so many rows. */
+const MAX_RESENT = 1000
+
+/** The oldest events that failed, again. Resolves to their number: after MAX_RESENT, there may be more. */
+export async function resendFailedEvents(deps: EndpointDeps, id: string): Promise<number> {
+  if ((await findEndpoint(deps, id)).disabledAt !== undefined)
+    throw new UserError(`Endpoint ${id} is disabled. Enable it first.`)
+  await deps.audit.record([toEntry('webhook_resent', id, 'all that failed')])
+  return deps.store.deliveries.resendFailed(id, MAX_RESENT, steadyNow())
+}
+
 /** Sends a test event once, from this process. It is not stored and not repeated. */
 export async function testEndpoint(deps: EndpointDeps, id: string, post: Post): Promise<AttemptResult> {
   const endpoint = await findEndpoint(deps, id)

@@ -67,6 +67,21 @@ describe('the usage of keys', () => {
     ])
   })
 
+  it('of one key is on its page, with its quota of today and its webhooks', async () => {
+    const key = await at.createKey({ mode: 'live', name: 'till', subjectsPerDay: 7 })
+    const id = key.slice(9, 17)
+    vendor.fail('throttled')
+    expect(await verify(key, '08099999998')).toBe(503)
+    const report = (await at.request(`/admin/keys/${id}`, { cookie })).json()
+    expect(report).toMatchObject({
+      key: { id, name: 'till', state: 'active' },
+      quota: { used: 1, limit: 7 },
+      month: { key_id: id, failed: 1, paid_calls: 0, cost_naira: 0 },
+      endpoints: [],
+    })
+    expect((await at.request('/admin/keys/nosuchid', { cookie })).status).toBe(404)
+  })
+
   it('is empty for months without use, and needs valid months', async () => {
     const none = await at.request('/admin/keys/usage?from=2020-01&to=2020-12', { cookie })
     expect(none.json()).toEqual({ usage: [] })

@@ -137,5 +137,48 @@ describe('deliveries', () => {
     await receiver.wait(before + 2)
     await expect.poll(async () => (await read()).deliveries[0]?.state).toBe('delivered')
     expect((await post(`${path}/evt_unknown/resend`)).text).toContain('has no such event')
+    const report = (await get(`/admin/webhooks/${row.id}`)) as {
+      hours: { delivered: number; failed: number }[]
+    }
+    expect(report).toMatchObject({ endpoint: { id: row.id, pending: 0 } })
+    expect(report.hours).toHaveLength(48)
+    const sum = (of: 'delivered' | 'failed') => report.hours.reduce((all, hour) => all + hour[of], 0)
+    expect([sum('delivered'), sum('failed')]).toEqual([1, 1])
+    expect(JSON.parse(String((await read()).deliveries[0]?.body))).toMatchObject({
+      type: 'spend.near_cap',
+      data,
+    })
+  })
+
+  it('that were given up are all sent again', async () => {
+    const { row } = await create({ events: ['spend.near_cap'] })
+    receiver.answer = answerWith(204)
+    const events = [1, 2, 3].map((each) => {
+      const reference = `spend:vendor${each}`
+      return createEvent({
+        type: 'spend.near_cap',
+        at: Date.now(),
+        keyId: '',
+        reference,
+        data: { reference },
+      })
+    })
+    const { store } = at.context
+    await store.events.append(events)
+    await store.database
+      .prepare("UPDATE webhook_deliveries SET state = 'failed', finished_at = $2 WHERE endpoint_id = $1")
+      .run(row.id, Date.now())
+    const before = receiver.received.length
+    const path = `/admin/webhooks/${row.id}`
+    expect((await post(`${path}/resend-failed`, {}, 'viewer')).status).toBe(403)
+    expect((await post(`${path}/resend-failed`)).json()).toEqual({ resent: 3 })
+    await receiver.wait(before + 3)
+    expect(await lastRow('webhook_resent')).toMatchObject({
+      detail: `endpoint ${row.id} all that failed; by operator`,
+    })
+    await expect
+      .poll(async () => ((await get(`${path}/deliveries`)).deliveries as Row[]).map(({ state }) => state))
+      .toEqual(['delivered', 'delivered', 'delivered'])
+    expect((await post(`${path}/resend-failed`)).json()).toEqual({ resent: 0 })
   })
 })

@@ -19,13 +19,13 @@ describe('the search', () => {
   it.each([
     ['', []],
     ['   ', []],
-    ['key', ['Keys #/keys', 'Key of the till #/audit/key%3DZz3dEf7h']],
-    ['LOANS', ['Loans app #/audit/key%3DAb3dEf7h']],
-    ['ab3d', ['Loans app #/audit/key%3DAb3dEf7h']],
+    ['key', ['Keys #/keys', 'Key of the till #/keys/Zz3dEf7h']],
+    ['LOANS', ['Loans app #/keys/Ab3dEf7h']],
+    ['ab3d', ['Loans app #/keys/Ab3dEf7h']],
     [` ${REFERENCE} `, [`${REFERENCE} #/audit/${REFERENCE}`]],
     [
       '0192f3a4-5b6c-7d8e-9f00-112233445566',
-      ['0192f3a4-5b6c-7d8e-9f00-112233445566 #/requests?request_id=0192f3a4-5b6c-7d8e-9f00-112233445566'],
+      ['0192f3a4-5b6c-7d8e-9f00-112233445566 #/requests/0192f3a4-5b6c-7d8e-9f00-112233445566'],
     ],
     ['nothing like it', []],
   ])('for %j finds %j', (text, found) => {
@@ -45,7 +45,7 @@ describe('the search', () => {
 
   it('takes only the public id of a whole key', () => {
     const found = find(`tbt_live_Ab3dEf7h${'x'.repeat(38)}`)
-    expect(found).toEqual(['Loans app #/audit/key%3DAb3dEf7h'])
+    expect(found).toEqual(['Loans app #/keys/Ab3dEf7h'])
     expect(find(`tbt_live_Unknown0${'x'.repeat(38)}`)).toEqual([])
   })
 })

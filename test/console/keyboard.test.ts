@@ -8,16 +8,8 @@ type PageName = (typeof PAGES)[number]['name']
 /** The buttons that open a dialog. Every other button of a page must match OTHER_BUTTONS. */
 const DIALOG_BUTTONS: Readonly<Partial<Record<PageName, readonly string[]>>> = {
   batches: ['Results'],
-  keys: ['Create key', 'loans app', 'Change loans app', 'Roll loans app', 'Revoke loans app'],
-  webhooks: [
-    'Create endpoint',
-    'alarm',
-    'Deliveries alarm',
-    'Test alarm',
-    'Roll alarm',
-    'Disable alarm',
-    'Delete alarm',
-  ],
+  keys: ['Create key', 'Change loans app', 'Roll loans app', 'Revoke loans app'],
+  webhooks: ['Create endpoint', 'Test alarm', 'Roll alarm', 'Disable alarm', 'Delete alarm'],
   catalogue: ['Import'],
   sources: ['Change order for NIN', 'Disable dojah'],
   accounts: ['Create invitation', 'Change role: ada', 'Reset password: ada', 'Sessions: ada', 'Remove: ada'],

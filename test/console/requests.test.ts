@@ -65,14 +65,14 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     const { page } = at.visitor
     await page.goto(`${at.server.admin}/console#/requests?status=5xx`)
     const row = page.getByRole('row', { name: /503 source unavailable/ })
-    await row.getByRole('button', { name: /^Details of req_/ }).click()
-    const dialog = page.getByRole('dialog')
-    const text = (await dialog.textContent()) ?? ''
+    await row.getByRole('link', { name: /^Details of req_/ }).click()
+    await page.getByText('Authorization: Bearer').waitFor()
+    const text = (await page.locator('main').textContent()) ?? ''
     expect(text).toContain('Authorization: Bearer $TABBAT_KEY')
     expect(text).not.toContain(SANDBOX_KEY)
     expect(await findAxeViolations(page)).toEqual([])
     const requestId = /req_[0-9a-f]{32}/.exec(text)?.[0] ?? ''
-    await dialog.getByRole('link', { name: 'Timeline of the verification' }).click()
+    await page.getByRole('link', { name: 'Timeline of the verification' }).click()
     await page.getByRole('link', { name: requestId }).click()
     await page.getByText('503 source unavailable').waitFor()
     expect(page.url()).toContain(`request_id=${requestId}`)
@@ -90,7 +90,7 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     await page.getByLabel('Request id or reference').fill(own)
     await page.locator('#main').getByRole('button', { name: 'Search', exact: true }).click()
     await page.waitForURL(/request_id=own_/)
-    await page.getByRole('button', { name: /^Details of own_/ }).waitFor()
+    await page.getByRole('link', { name: /^Details of own_/ }).waitFor()
     expect(page.url()).not.toContain(own)
     at.visitor.expectClean()
   })

@@ -1,15 +1,12 @@
 import type { RequestView } from '../../../src/admin/requests.ts'
 import { toMs, toOperation, toWords } from '../format.ts'
+import { toHash } from '../hash.ts'
+import { KeyLink } from './object-page.tsx'
 import { Pill, type Tone } from './pill.tsx'
 import { Table } from './table.tsx'
 import { When } from './when.tsx'
 
-type RequestRowsProps = {
-  readonly rows: readonly RequestView[]
-  readonly onOpen: (request: RequestView) => void
-}
-
-export function RequestRows({ rows, onOpen }: RequestRowsProps) {
+export function RequestRows({ rows }: { rows: readonly RequestView[] }) {
   return (
     <Table
       label="Requests, newest first"
@@ -31,19 +28,14 @@ export function RequestRows({ rows, onOpen }: RequestRowsProps) {
           title: 'Operation',
           cell: ({ operation }) => <span class="nowrap">{toOperationText(operation)}</span>,
         },
-        { title: 'Key', cell: (request) => <KeyText {...request} /> },
+        { title: 'Key', cell: (request) => <RequestKey request={request} /> },
         { title: 'Duration', isNumber: true, cell: ({ duration_ms }) => toMs(duration_ms) },
         {
           title: 'Request id',
-          cell: (request) => (
-            <button
-              type="button"
-              class="link"
-              aria-label={`Details of ${request.request_id}`}
-              onClick={() => onOpen(request)}
-            >
-              <code class="clip">{request.request_id}</code>
-            </button>
+          cell: ({ request_id: id }) => (
+            <a href={toHash('requests', id)} aria-label={`Details of ${id}`}>
+              <code class="clip">{id}</code>
+            </a>
           ),
         },
       ]}
@@ -67,6 +59,10 @@ function toTone(status: number, code: string): Tone {
   if (status < 400) return 'good'
   return status < 500 || code === 'not_verified' ? 'warn' : 'bad'
 }
+
+/** A request without a valid key has none. */
+const RequestKey = ({ request: { key_id: id, key_name: name } }: { request: RequestView }) =>
+  id === '' ? <span class="dim">–</span> : <KeyLink id={id} name={name} />
 
 export function KeyText({ key_id: id, key_name: name }: Pick<RequestView, 'key_id' | 'key_name'>) {
   return (

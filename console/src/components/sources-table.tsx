@@ -1,6 +1,7 @@
 import type { SourceState } from '../../../src/admin/source-states.ts'
 import type { VendorDescription } from '../../../src/admin/sources.ts'
 import { toCount, toDay, toMs, toNaira, toOperation } from '../format.ts'
+import { toHash } from '../hash.ts'
 import {
   findWorstNodes,
   type Spend,
@@ -47,7 +48,7 @@ const findSuccess = (row: SourceState) =>
   row.calls === null && toHealth(row).tone !== 'good' ? null : row.last_success_at
 
 const COLUMNS: readonly Column<SourceState>[] = [
-  { title: 'Source', cell: ({ source }) => <b>{source}</b> },
+  { title: 'Source', cell: ({ source }) => <a href={toHash('sources', source)}>{source}</a> },
   { title: 'Operation', cell: ({ operation }) => <span class="nowrap">{toOperation(operation)}</span> },
   { title: 'State', cell: (row) => <HealthPill source={row} /> },
   { title: 'Breaker', cell: (row) => <span class="nowrap">{toBreaker(row) ?? '–'}</span> },
@@ -68,7 +69,14 @@ const COLUMNS: readonly Column<SourceState>[] = [
 
 const NODE: Column<SourceState> = {
   title: 'Node',
-  cell: ({ node }) => (node === null ? '–' : <code>{node}</code>),
+  cell: ({ node }) =>
+    node === null ? (
+      '–'
+    ) : (
+      <a href={toHash('settings', node)}>
+        <code>{node}</code>
+      </a>
+    ),
 }
 
 /** One source: each operation on each node. */

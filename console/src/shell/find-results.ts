@@ -1,4 +1,4 @@
-import { toHash, toKeySearch } from '../hash.ts'
+import { toHash } from '../hash.ts'
 
 type SearchResult = { readonly title: string; readonly note: string; readonly href: string }
 
@@ -43,7 +43,7 @@ export function findResults(typed: string, { pages, keys }: Searchable): SearchR
     ...keys.filter(isKey).map(({ id, name }) => ({
       title: name,
       note: `key ${id}`,
-      href: toHash('audit', toKeySearch(id)),
+      href: toHash('keys', id),
     })),
   ]
   const hasRequests = pages.some(({ name }) => name === 'requests')
@@ -51,7 +51,7 @@ export function findResults(typed: string, { pages, keys }: Searchable): SearchR
     results.push({
       title: text,
       note: 'request',
-      href: `${toHash('requests')}?${new URLSearchParams({ request_id: text })}`,
+      href: toHash('requests', text),
     })
   return results.slice(0, MAX_RESULTS)
 }

@@ -2,32 +2,46 @@ import { useEffect, useState } from 'preact/hooks'
 import type { BatchList, ListedBatch, UploadResult } from '../../../../src/admin/batches.ts'
 import { ApiError } from '../../api-client.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
-import { Confirm, FormDialog, SubmitButton } from '../../components/dialog.tsx'
+import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
-import { SecretField } from '../../components/field.tsx'
 import { FileField } from '../../components/file-field.tsx'
+import { lazy } from '../../components/lazy.tsx'
+import { KeyLink } from '../../components/object-page.tsx'
 import { OlderPages } from '../../components/older-pages.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { Pill, type Tone } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount } from '../../format.ts'
-import { saveFile } from '../../save-file.ts'
+import { toHash } from '../../hash.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
-
-type Open = { readonly what: 'cancel' | 'download'; readonly batch: ListedBatch }
+import {
+  BatchActions,
+  BatchDialogs,
+  BatchKeyField,
+  BatchState,
+  Done,
+  isOpen,
+  type KeyProps,
+  type OpenBatch,
+} from './batch-dialogs.tsx'
 
 const RELOAD_MS = 2000
 
-export function Batches() {
+const BatchPage = lazy(async () => (await import('./batch-page.tsx')).BatchPage)
+
+export function Batches({ rest }: { rest: string }) {
+  return rest === '' ? <BatchLists /> : <BatchPage key={rest} id={rest} />
+}
+
+function BatchLists() {
   const [before, setBefore] = useState<string>()
   const query = useQuery<BatchList>(
     before === undefined ? '/admin/batches' : `/admin/batches?before=${encodeURIComponent(before)}`,
   )
   const isOperator = useHasRole('operator')
-  const [open, setOpen] = useState<Open>()
+  const [open, setOpen] = useState<OpenBatch>()
   const [key, setKey] = useState('')
   const isRunning = query.value?.batches.some(isOpen) ?? false
   const { reload } = query
@@ -66,14 +80,12 @@ export function Batches() {
             )}
             <OlderPages before={before} next={next} onPage={setBefore} />
           </Panel>
-          {open?.what === 'cancel' && <CancelBatch batch={open.batch} onClose={close} onDone={done} />}
-          {open?.what === 'download' && (
-            <DownloadResults
-              batch={open.batch}
-              apiKey={key}
-              onKey={setKey}
-              hasSandbox={hasSandbox}
+          {open && (
+            <BatchDialogs
+              open={open}
               onClose={close}
+              onDone={done}
+              keys={{ apiKey: key, onKey: setKey, hasSandbox }}
             />
           )}
         </>
@@ -82,19 +94,19 @@ export function Batches() {
   )
 }
 
-const isOpen = ({ state }: ListedBatch) => state === 'running' || state === 'stopping'
-
-const TONES: Readonly<Record<ListedBatch['state'], Tone>> = {
-  running: 'live',
-  stopping: 'warn',
-  completed: 'good',
-  cancelled: 'dim',
-}
-
-const toColumns = (isOperator: boolean, onOpen: (open: Open) => void): Column<ListedBatch>[] => [
+const toColumns = (isOperator: boolean, onOpen: (open: OpenBatch) => void): Column<ListedBatch>[] => [
+  {
+    title: 'Batch',
+    cell: ({ id }) => (
+      <a href={toHash('batches', id)}>
+        <code class="clip">{id}</code>
+      </a>
+    ),
+  },
   { title: 'Sent', cell: ({ accepted_at }) => <When at={accepted_at} to="second" /> },
-  { title: 'Key', cell: ({ key_id, mode }) => `${key_id} (${mode})` },
-  { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+  { title: 'Key', cell: ({ key_id }) => <KeyLink id={key_id} /> },
+  { title: 'Mode', cell: ({ mode }) => mode },
+  { title: 'State', cell: ({ state }) => <BatchState state={state} /> },
   { title: 'Done', cell: (batch) => <Done batch={batch} /> },
   { title: 'Verified', isNumber: true, cell: ({ counts }) => toCount(counts.verified) },
   { title: 'Not verified', isNumber: true, cell: ({ counts }) => toCount(counts.not_verified) },
@@ -105,51 +117,10 @@ const toColumns = (isOperator: boolean, onOpen: (open: Open) => void): Column<Li
       toCount(failed + expired + cancelled + refused),
   },
   { title: 'End', cell: ({ ended_at, estimated_end }) => <When at={ended_at ?? estimated_end} /> },
-  ...(isOperator ? [{ title: '', cell: (batch: ListedBatch) => <Actions {...{ batch, onOpen }} /> }] : []),
+  ...(isOperator
+    ? [{ title: '', cell: (batch: ListedBatch) => <BatchActions {...{ batch, onOpen }} /> }]
+    : []),
 ]
-
-function Done({ batch: { rows, counts } }: { batch: ListedBatch }) {
-  const done = rows - counts.waiting
-  return (
-    <>
-      <progress value={done} max={rows} aria-label={`${done} of ${rows} rows are done`} />{' '}
-      <span class="nowrap">
-        {toCount(done)} of {toCount(rows)}
-      </span>
-    </>
-  )
-}
-
-function Actions({ batch, onOpen }: { batch: ListedBatch; onOpen: (open: Open) => void }) {
-  return (
-    <div class="actions">
-      <button type="button" class="small" onClick={() => onOpen({ what: 'download', batch })}>
-        Results
-      </button>
-      {isOpen(batch) && (
-        <button type="button" class="plain small" onClick={() => onOpen({ what: 'cancel', batch })}>
-          Cancel
-        </button>
-      )}
-    </div>
-  )
-}
-
-type KeyProps = {
-  readonly apiKey: string
-  readonly onKey: (key: string) => void
-  readonly hasSandbox: boolean
-}
-
-const BatchKeyField = ({ label, apiKey, onKey, hasSandbox }: KeyProps & { label: string }) => (
-  <SecretField
-    label={label}
-    value={apiKey}
-    onValue={onKey}
-    placeholder={hasSandbox ? 'the public sandbox key' : 'tbt_…'}
-    help={hasSandbox ? 'Leave it empty for the public sandbox key.' : undefined}
-  />
-)
 
 type Refusal = { readonly line: number; readonly field: string | null; readonly message: string }
 type Accepted = { readonly rows: number; readonly refusals: readonly Refusal[] }
@@ -233,57 +204,5 @@ function Refusals({ rows, refusals }: Accepted) {
       </ul>
       {refusals.length > MAX_SHOWN && <p>The results name the others.</p>}
     </div>
-  )
-}
-
-type CancelProps = {
-  readonly batch: ListedBatch
-  readonly onClose: () => void
-  readonly onDone: () => void
-}
-
-function CancelBatch({ batch, onClose, onDone }: CancelProps) {
-  const { api } = useAppContext()
-  const cancel = useMutation(async () => {
-    await api.post(`/admin/batches/${batch.id}/cancel`)
-    onDone()
-  })
-  return (
-    <Confirm title="Cancel this batch?" verb="Cancel the batch" mutation={cancel} onClose={onClose} isDanger>
-      <p>
-        Rows that have not begun are not verified. Rows that have begun are finished, and the results so far
-        stay.
-      </p>
-    </Confirm>
-  )
-}
-
-type DownloadProps = {
-  readonly batch: ListedBatch
-  readonly apiKey: string
-  readonly onKey: (key: string) => void
-  readonly hasSandbox: boolean
-  readonly onClose: () => void
-}
-
-function DownloadResults({ batch, apiKey, onKey, hasSandbox, onClose }: DownloadProps) {
-  const { api } = useAppContext()
-  const download = useMutation(async () => {
-    const key = apiKey.trim()
-    const file = await api.download(`/admin/batches/${batch.id}/results`, key === '' ? {} : { key })
-    saveFile(`${batch.id}.csv`, 'text/csv', file)
-    onClose()
-  })
-  return (
-    <FormDialog
-      title="Download the results"
-      verb="Download CSV"
-      mutation={download}
-      onSubmit={download.run}
-      onClose={onClose}
-    >
-      <p>The file holds personal data. The download is written to the audit log with your account.</p>
-      <BatchKeyField label="Key that sent the batch" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
-    </FormDialog>
   )
 }

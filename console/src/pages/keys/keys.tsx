@@ -1,47 +1,32 @@
 import { useState } from 'preact/hooks'
 import type { KeyUsageReport } from '../../../../src/admin/key-usage.ts'
-import type {
-  CreatedKey,
-  KeyOptionField,
-  Keys as KeysShape,
-  KeyWithUsage,
-} from '../../../../src/admin/keys.ts'
-import { REVOKED_WITHIN } from '../../../../src/contract/revocation.ts'
-import { useAppContext, useHasRole } from '../../app-context.ts'
-import { Confirm, Dialog } from '../../components/dialog.tsx'
-import { Facts } from '../../components/facts.tsx'
+import type { Keys as KeysShape, KeyWithUsage } from '../../../../src/admin/keys.ts'
+import { useHasRole } from '../../app-context.ts'
 import { Segments, SelectField } from '../../components/field.tsx'
+import { lazy } from '../../components/lazy.tsx'
+import { KeyLink } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
-import { RollDialog } from '../../components/roll-dialog.tsx'
 import { SearchedRows } from '../../components/searched-rows.tsx'
-import { ShownOnce } from '../../components/shown-once.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount } from '../../format.ts'
-import { toHash, toKeySearch } from '../../hash.ts'
+import { toHash } from '../../hash.ts'
 import { useFilters } from '../../route.ts'
-import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
-import { ChangeKeyDialog, CreateKeyDialog } from './key-form.tsx'
+import { KeyActions, KeyDialogs, KeyState, type OpenKey } from './key-dialogs.tsx'
 
-type Open = { readonly what: 'new' } | { readonly what: 'created'; readonly key: string } | OpenKey
-type OpenKey = { readonly what: 'change' | 'revoke' | 'roll' | 'facts'; readonly row: KeyWithUsage }
+const KeyPage = lazy(async () => (await import('./key-page.tsx')).KeyPage)
 
-export function Keys() {
+export function Keys({ rest }: { rest: string }) {
+  return rest === '' ? <KeyLists /> : <KeyPage key={rest} id={rest} />
+}
+
+function KeyLists() {
   const query = useQuery<KeysShape>('/admin/keys')
   const isOperator = useHasRole('operator')
-  const [open, setOpen] = useState<Open>()
-  const close = () => setOpen(undefined)
-  const finish = ({ key }: CreatedKey) => {
-    setOpen({ what: 'created', key })
-    query.reload()
-  }
-  const done = () => {
-    close()
-    query.reload()
-  }
+  const [open, setOpen] = useState<OpenKey>()
   return (
     <>
       <p class="dim">Use one key per purpose. A key is shown once, when it is created.</p>
@@ -59,27 +44,10 @@ export function Keys() {
         <QueryResult query={query}>{(keys) => <KeyList keys={keys} onOpen={setOpen} />}</QueryResult>
       </Panel>
       <KeyUsage />
-      {open?.what === 'new' && query.value && (
-        <CreateKeyDialog keys={query.value} onClose={close} onCreated={finish} />
-      )}
-      {open?.what === 'created' && (
-        <ShownOnce title="New key" what="the key" text={open.key} onClose={close}>
-          Copy the key now. It is not shown again: only a hash is stored.
-        </ShownOnce>
-      )}
-      {open?.what === 'change' && query.value && (
-        <ChangeKeyDialog keys={query.value} row={open.row} onClose={close} onDone={done} />
-      )}
-      {open?.what === 'revoke' && <RevokeDialog row={open.row} onClose={close} onDone={done} />}
-      {open?.what === 'roll' && <RollKeyDialog row={open.row} onClose={close} onCreated={finish} />}
-      {open?.what === 'facts' && query.value && (
-        <KeyDialog row={open.row} options={query.value.options} onClose={close} />
-      )}
+      {open && <KeyDialogs open={open} onOpen={setOpen} onChanged={query.reload} />}
     </>
   )
 }
-
-const TONES = { active: 'good', revoked: 'bad', expired: 'warn' } as const
 
 const STATES = [
   { value: 'active', text: 'Active' },
@@ -118,10 +86,10 @@ function KeyTable({ rows, onOpen }: { rows: readonly KeyWithUsage[]; onOpen: (op
       columns={[
         {
           title: 'Name',
-          cell: (row) => (
-            <button type="button" class="link" onClick={() => onOpen({ what: 'facts', row })}>
-              {row.name}
-            </button>
+          cell: ({ id, name }) => (
+            <a class="breaks" href={toHash('keys', id)}>
+              {name}
+            </a>
           ),
         },
         { title: 'Id', cell: ({ id }) => <code>{id}</code> },
@@ -129,7 +97,7 @@ function KeyTable({ rows, onOpen }: { rows: readonly KeyWithUsage[]; onOpen: (op
           title: 'Mode',
           cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
         },
-        { title: 'State', cell: ({ state }) => <Pill tone={TONES[state]}>{state}</Pill> },
+        { title: 'State', cell: ({ state }) => <KeyState state={state} /> },
         {
           title: 'Used in 30 days',
           cell: ({ verifications_30d }) => toCount(verifications_30d),
@@ -143,133 +111,6 @@ function KeyTable({ rows, onOpen }: { rows: readonly KeyWithUsage[]; onOpen: (op
         { title: '', cell: (row) => <KeyActions row={row} onOpen={onOpen} /> },
       ]}
     />
-  )
-}
-
-function KeyActions({ row, onOpen }: { row: KeyWithUsage; onOpen: (open: OpenKey) => void }) {
-  const isOperator = useHasRole('operator')
-  const isOwner = useHasRole('owner')
-  if (!isOperator || row.state !== 'active') return null
-  // Only an owner may change or roll a key that reveals hidden fields.
-  const canChange = row.rolled_to === null && (isOwner || row.reveal.length === 0)
-  return (
-    <span class="actions">
-      {canChange && (
-        <button
-          type="button"
-          class="small"
-          aria-label={`Change ${row.name}`}
-          onClick={() => onOpen({ what: 'change', row })}
-        >
-          Change
-        </button>
-      )}
-      {canChange && (
-        <button
-          type="button"
-          class="small"
-          aria-label={`Roll ${row.name}`}
-          onClick={() => onOpen({ what: 'roll', row })}
-        >
-          Roll
-        </button>
-      )}
-      <button
-        type="button"
-        class="small"
-        aria-label={`Revoke ${row.name}`}
-        onClick={() => onOpen({ what: 'revoke', row })}
-      >
-        Revoke
-      </button>
-    </span>
-  )
-}
-
-type RowProps = { readonly row: KeyWithUsage; readonly onClose: () => void }
-
-function KeyDialog({ row, options, onClose }: RowProps & { options: readonly KeyOptionField[] }) {
-  return (
-    <Dialog title={row.name} onClose={onClose}>
-      <Facts facts={toFacts(row, options)} />
-      <footer>
-        <a class="button" href={toHash('audit', toKeySearch(row.id))}>
-          Show in audit log
-        </a>
-      </footer>
-    </Dialog>
-  )
-}
-
-const toFacts = (
-  row: KeyWithUsage,
-  options: readonly KeyOptionField[],
-): Parameters<typeof Facts>[0]['facts'] => [
-  ['Id', <code key="id">{row.id}</code>],
-  ['Mode and state', `${row.mode}, ${row.state}`],
-  ['Used in 30 days', `${toCount(row.verifications_30d)} verifications`],
-  ['Last used', <When key="used" at={row.last_used_at} to="hour" otherwise="never" />],
-  ['Scopes', row.scopes.join(', ')],
-  ...options.map((option) => [option.label, toOptionText(option, row)] as const),
-  ['Created', <When key="created" at={row.created_at} />],
-  ['Expires', <When key="expires" at={row.expires_at} otherwise="never" />],
-  ...(row.revoked_at ? [['Revoked', <When key="revoked" at={row.revoked_at} />] as const] : []),
-  ...(row.rolled_to ? [['Rolled to', <code key="rolled">{row.rolled_to}</code>] as const] : []),
-]
-
-function toOptionText(
-  { field, choices, none }: KeyOptionField,
-  row: Readonly<Record<string, unknown>>,
-): string {
-  const value = row[field]
-  if (typeof value === 'number') return toCount(value)
-  if (value === true) return 'yes'
-  const text = Array.isArray(value) ? value.join(', ') : value || none
-  return choices.find((choice) => choice.value === text)?.text ?? (String(text) || none)
-}
-
-function RevokeDialog({ row, onClose, onDone }: RowProps & { onDone: () => void }) {
-  const { api } = useAppContext()
-  const mutation = useMutation(async () => {
-    await api.post(`/admin/keys/${encodeURIComponent(row.id)}/revoke`)
-    onDone()
-  })
-  const common = { title: 'Revoke this key?', verb: 'Revoke', typed: row.id, mutation, onClose }
-  return (
-    <Confirm {...common} isDanger>
-      <p>
-        Requests with <b class="breaks">{row.name}</b> (<code>{row.id}</code>) are refused {REVOKED_WITHIN}. A
-        revoked key cannot be restored.
-      </p>
-    </Confirm>
-  )
-}
-
-const OVERLAPS = [
-  { value: '0s', text: `None: the old key is refused ${REVOKED_WITHIN}` },
-  { value: '1h', text: '1 hour' },
-  { value: '24h', text: '24 hours' },
-  { value: '7d', text: '7 days' },
-] as const
-
-type RollProps = RowProps & { readonly onCreated: (created: CreatedKey) => void }
-
-function RollKeyDialog({ row, onClose, onCreated }: RollProps) {
-  const { api } = useAppContext()
-  const roll = async (overlap: string) =>
-    onCreated(await api.post<CreatedKey>(`/admin/keys/${encodeURIComponent(row.id)}/roll`, { overlap }))
-  const words = {
-    title: 'Roll this key?',
-    verb: 'Create the new key',
-    label: 'The old key works for another',
-  }
-  return (
-    <RollDialog {...words} overlaps={OVERLAPS} roll={roll} onClose={onClose}>
-      <p>
-        A new key with the same options replaces <b class="breaks">{row.name}</b>. Both keys work during the
-        overlap, so that you can update your programs.
-      </p>
-    </RollDialog>
   )
 }
 
@@ -339,11 +180,7 @@ const UsageTable = ({ rows }: { rows: readonly Row[] }) => (
       { title: 'Month', cell: ({ month }) => month },
       {
         title: 'Key',
-        cell: ({ name, key_id }) => (
-          <>
-            {name || 'a key of this server'} <code>{key_id}</code>
-          </>
-        ),
+        cell: ({ name, key_id }) => <KeyLink id={key_id} name={name || 'a key of this server'} />,
       },
       { title: 'Owner', cell: ({ owner }) => owner },
       { title: 'Verified', cell: ({ verified }) => toCount(verified), isNumber: true },

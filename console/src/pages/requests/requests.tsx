@@ -2,17 +2,13 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { RequestList, RequestRates, RequestView } from '../../../../src/admin/requests.ts'
 import type { ApiError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
-import { CodeBlock, CopyButton } from '../../components/copy.tsx'
-import { Dialog } from '../../components/dialog.tsx'
-import { Facts } from '../../components/facts.tsx'
 import { Checkbox, Segments } from '../../components/field.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Empty, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
-import { KeyText, RequestRows, StatusPill, toOperationText } from '../../components/request-rows.tsx'
+import { KeyText, RequestRows } from '../../components/request-rows.tsx'
 import { type Column, Table } from '../../components/table.tsx'
-import { When } from '../../components/when.tsx'
-import { toCount, toMoment, toMs, toShare, toWords } from '../../format.ts'
-import { toHash } from '../../hash.ts'
+import { toCount, toMoment, toShare, toWords } from '../../format.ts'
 import { type FilterChanges, useFilters } from '../../route.ts'
 import { useQuery } from '../../use-query.ts'
 import { RequestFilters } from './request-filters.tsx'
@@ -27,7 +23,13 @@ const LIVE_STATES = {
 const LIST = ['request_id', 'request_reference', 'key', 'operation', 'status', 'code', 'mode', 'from', 'to']
 const TIMES = ['from', 'to']
 
-export function Requests() {
+const RequestPage = lazy(async () => (await import('./request-page.tsx')).RequestPage)
+
+export function Requests({ rest }: { rest: string }) {
+  return rest === '' ? <RequestSearch /> : <RequestPage key={rest} id={rest} />
+}
+
+function RequestSearch() {
   const [filters, change] = useFilters()
   const toQuery = (names: readonly string[]) =>
     new URLSearchParams(
@@ -88,10 +90,9 @@ type ResultsProps = {
 }
 
 function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: ResultsProps) {
-  const [open, setOpen] = useState<RequestView>()
   if (!value) return error ? <LoadError error={error} onRetry={() => load(undefined)} /> : <Loading />
   const rows = toUnique([...added, ...value.flatMap((page) => page.rows)])
-  const { next, searched_back_to: searchedBackTo, commands } = value.at(-1) as RequestList
+  const { next, searched_back_to: searchedBackTo } = value.at(-1) as RequestList
   return (
     <>
       {isBusy && <progress class="thin" aria-label="Searching" />}
@@ -106,7 +107,7 @@ function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: R
           </p>
         </Empty>
       ) : (
-        <RequestRows rows={rows} onOpen={setOpen} />
+        <RequestRows rows={rows} />
       )}
       {searchedBackTo && (
         <p class="dim">Searched back to {toMoment(searchedBackTo)}; there is more before that.</p>
@@ -116,76 +117,11 @@ function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: R
           {searchedBackTo ? 'Search further back' : 'Older'}
         </button>
       )}
-      {open && (
-        <RequestDialog request={open} command={commands[open.operation]} onClose={() => setOpen(undefined)} />
-      )}
     </>
   )
 }
 
 const toUnique = (rows: readonly RequestView[]) => [...new Map(rows.map((row) => [row.row, row])).values()]
-
-type RequestDialogProps = {
-  readonly request: RequestView
-  /** Undefined for an address without an operation. */
-  readonly command: string | undefined
-  readonly onClose: () => void
-}
-
-/** All about one request, and the command to send it again. */
-function RequestDialog({ request, command, onClose }: RequestDialogProps) {
-  const { request_id: id, request_reference: reference } = request
-  return (
-    <Dialog title="Request" onClose={onClose} isWide>
-      <Facts
-        facts={[
-          ['Request id', <Copied key="id" text={id} what="the request id" />],
-          ['Time', <When key="time" at={request.time} to="exact" />],
-          ['Status', <StatusPill key="status" request={request} />],
-          ['Operation', `${request.method} ${toOperationText(request.operation)}`],
-          ['Key', <KeyText key="key" {...request} />],
-          ['Mode', request.mode],
-          ['Duration', toMs(request.duration_ms)],
-          ...(request.fields.length > 0 ? [['Wrong fields', request.fields.join(', ')] as const] : []),
-          ...(reference === null
-            ? []
-            : [['Reference', <Copied key="reference" text={reference} what="the reference" />] as const]),
-        ]}
-      />
-      {id.startsWith('own_') && (
-        <p class="dim">
-          The caller's own id may be personal, so only a hash of it is stored. Searching for the id finds it.
-        </p>
-      )}
-      {request.status === 0 && <p>The caller closed the connection before the response.</p>}
-      {reference !== null && (
-        <p>
-          <a href={toHash('audit', reference)}>Timeline of the verification</a>
-        </p>
-      )}
-      {command !== undefined && (
-        <>
-          <h3>Send it again</h3>
-          <p class="dim">
-            {'The key comes from the variable TABBAT_KEY. Replace the values in < >: the log has none.'}
-          </p>
-          <CodeBlock text={command} what="the curl command" />
-        </>
-      )}
-      <footer>
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
-      </footer>
-    </Dialog>
-  )
-}
-
-const Copied = ({ text, what }: { text: string; what: string }) => (
-  <span class="bar">
-    <code class="breaks">{text}</code> <CopyButton text={text} what={what} />
-  </span>
-)
 
 const RANGES = { hour: 'Last hour', day: 'Last day', week: 'Last 7 days' } as const
 

@@ -7,10 +7,15 @@ import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
-import { toCount, toMs, toSentence } from '../../format.ts'
+import { toSentence } from '../../format.ts'
 import { useQuery } from '../../use-query.ts'
+import { NodePage, NodeTable } from './node-page.tsx'
 
-export function Settings() {
+export function Settings({ rest }: { rest: string }) {
+  return rest === '' ? <AllOfServer /> : <NodePage key={rest} name={rest} />
+}
+
+function AllOfServer() {
   const query = useQuery<SettingsView>('/admin/settings')
   return (
     <QueryResult query={query} lines={8}>
@@ -93,31 +98,7 @@ function Nodes() {
   return (
     <Panel title="Nodes">
       <QueryResult query={query} lines={2}>
-        {({ nodes }) => (
-          <Table
-            label="Nodes"
-            file="nodes"
-            rows={nodes}
-            keyOf={({ process }) => process}
-            columns={[
-              {
-                title: 'Node',
-                cell: ({ node, worker }) => (
-                  <code>
-                    {node}, worker {worker}
-                  </code>
-                ),
-              },
-              { title: 'State', cell: ({ alive }) => toHealth(alive, 'alive', 'dead') },
-              { title: 'Version', cell: ({ version }) => version },
-              { title: 'Started', cell: ({ started_at }) => <When at={started_at} /> },
-              { title: 'Last heartbeat', cell: ({ seen_at }) => <When at={seen_at} to="second" /> },
-              { title: 'In flight', cell: ({ in_flight }) => toCount(in_flight), isNumber: true },
-              { title: 'Requests/s', cell: (row) => toCount(row.requests_per_s), isNumber: true },
-              { title: 'Lag', cell: ({ lag_ms }) => toMs(lag_ms), isNumber: true },
-            ]}
-          />
-        )}
+        {({ nodes }) => <NodeTable label="Nodes" rows={nodes} />}
       </QueryResult>
     </Panel>
   )

@@ -1,32 +1,27 @@
-import { useEffect, useState } from 'preact/hooks'
-import type { SourceChecked, SourceList } from '../../../../src/admin/sources.ts'
-import type { Static } from '../../../../src/contract/schema.ts'
+import { useState } from 'preact/hooks'
+import type { SourceList } from '../../../../src/admin/sources.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
-import { Confirm, Dialog, FormDialog } from '../../components/dialog.tsx'
-import { Facts } from '../../components/facts.tsx'
+import { FormDialog } from '../../components/dialog.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { LiveState } from '../../components/live-state.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
-import { HealthPill, SourceTable, SpentToday, VendorFacts } from '../../components/sources-table.tsx'
-import { toCount, toMs, toWords } from '../../format.ts'
+import { HealthPill } from '../../components/sources-table.tsx'
 import { toHash } from '../../hash.ts'
 import { findWorstNodes } from '../../source-health.ts'
 import { useMutation } from '../../use-mutation.ts'
-import { useOverviewEvents } from '../../use-overview-events.ts'
-import { useQuery } from '../../use-query.ts'
+import { useSources, VendorPanel } from './vendor-panel.tsx'
 
-type Open = { readonly what: 'enable' | 'disable' | 'check'; readonly name: string }
+const VendorPage = lazy(async () => (await import('./vendor-page.tsx')).VendorPage)
 
-export function Sources() {
+export function Sources({ rest }: { rest: string }) {
+  return rest === '' ? <AllSources /> : <VendorPage key={rest} name={rest} />
+}
+
+function AllSources() {
   const { query, live } = useSources()
-  const [open, setOpen] = useState<Open>()
   const [ordering, setOrdering] = useState<'nin' | 'bvn'>()
-  const [checked, setChecked] = useState<{ name: string; result: Checked }>()
-  const close = () => {
-    setOpen(undefined)
-    setOrdering(undefined)
-  }
+  const close = () => setOrdering(undefined)
   const done = () => {
     close()
     query.reload()
@@ -44,50 +39,20 @@ export function Sources() {
         {(list) => (
           <>
             <SourceOrders list={list} onChange={setOrdering} />
-            <States list={list} onOpen={setOpen} />
+            <Vendors list={list} onDone={query.reload} />
           </>
         )}
       </QueryResult>
-      {open && open.what !== 'check' && query.value && (
-        <SwitchSource {...open} what={open.what} list={query.value} onClose={close} onDone={done} />
-      )}
       {ordering && query.value && (
         <OrderDialog kind={ordering} list={query.value} onClose={close} onDone={done} />
       )}
-      {open?.what === 'check' && (
-        <CheckSource
-          name={open.name}
-          onClose={close}
-          onChecked={(result) => {
-            setChecked({ name: open.name, result })
-            done()
-          }}
-        />
-      )}
-      {checked && <CheckResult {...checked} onClose={() => setChecked(undefined)} />}
     </>
   )
 }
 
-/** The order is loaded once, the states are also pushed. The latest states count. */
-function useSources() {
-  const query = useQuery<SourceList>('/admin/sources')
-  const live = useOverviewEvents({ range: 'hour', mode: 'all' })
-  const [states, setStates] = useState<SourceList['sources']>()
-  const loaded = query.value?.sources
-  const pushed = live.value?.sources
-  useEffect(() => setStates(loaded), [loaded])
-  useEffect(() => {
-    if (pushed) setStates(pushed)
-  }, [pushed])
-  const value = query.value && { ...query.value, sources: states ?? query.value.sources }
-  return { query: { ...query, value }, live }
-}
-
-function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => void }) {
-  const isOperator = useHasRole('operator')
-  const groups = [...Map.groupBy(list.sources, ({ source }) => source)]
-  if (groups.length === 0)
+function Vendors({ list, onDone }: { list: SourceList; onDone: () => void }) {
+  const names = [...new Set(list.sources.map(({ source }) => source))]
+  if (names.length === 0)
     return (
       <Empty>
         <p>
@@ -98,69 +63,10 @@ function States({ list, onOpen }: { list: SourceList; onOpen: (open: Open) => vo
     )
   return (
     <>
-      {groups.map(([name, states]) => (
-        <Panel
-          key={name}
-          title={name}
-          aside={
-            isOperator && (
-              <Actions
-                name={name}
-                isDisabled={states.some(({ disabled }) => disabled)}
-                canCheck={list.can_check.includes(name)}
-                onOpen={onOpen}
-              />
-            )
-          }
-        >
-          {states[0] && <Today spend={states[0]} />}
-          <SourceTable sources={states} />
-          <VendorFacts vendor={list.vendors.find((vendor) => vendor.name === name)} />
-        </Panel>
+      {names.map((name) => (
+        <VendorPanel key={name} name={name} list={list} onDone={onDone} isLinked />
       ))}
     </>
-  )
-}
-
-function Today({ spend }: { spend: SourceList['sources'][number] }) {
-  return (
-    <p class="bar">
-      <span class="dim">Since midnight in Lagos: {toCount(spend.calls_today)} calls,</span>{' '}
-      <SpentToday spend={spend} />
-      {spend.cap_kobo === null && <span class="dim">no cap</span>}
-    </p>
-  )
-}
-
-type ActionsProps = {
-  readonly name: string
-  readonly isDisabled: boolean
-  readonly canCheck: boolean
-  readonly onOpen: (open: Open) => void
-}
-
-function Actions({ name, isDisabled, canCheck, onOpen }: ActionsProps) {
-  return (
-    <span class="actions push">
-      {canCheck && (
-        <button
-          type="button"
-          class="small"
-          aria-label={`Check now: ${name}`}
-          onClick={() => onOpen({ what: 'check', name })}
-        >
-          Check now
-        </button>
-      )}
-      <button
-        type="button"
-        class="small"
-        aria-label={isDisabled ? `Enable ${name}` : `Disable ${name}`}
-        onClick={() => onOpen({ what: isDisabled ? 'enable' : 'disable', name })}
-      >
-        {isDisabled ? 'Enable' : 'Disable'}
-      </button>
-    </span>
   )
 }
 
@@ -218,7 +124,8 @@ function Order({ kind, list }: { kind: 'nin' | 'bvn'; list: SourceList }) {
         const state = find(name)
         return (
           <li key={name}>
-            <b>{name}</b> {name === 'registry' && <small class="dim">your own records</small>}{' '}
+            {name === 'registry' ? <b>{name}</b> : <a href={toHash('sources', name)}>{name}</a>}{' '}
+            {name === 'registry' && <small class="dim">your own records</small>}{' '}
             {state && <HealthPill source={state} />}
           </li>
         )
@@ -316,85 +223,5 @@ function MoveButtons({ name, isFirst, isLast, onMove }: MoveProps) {
         </button>
       ))}
     </span>
-  )
-}
-
-type Checked = Static<typeof SourceChecked>
-
-/** The kinds of number for which this is the last enabled vendor. */
-function findKindsWithoutOther(list: SourceList, name: string) {
-  const isOff = (other: string) => list.sources.some(({ source, disabled }) => source === other && disabled)
-  return (['nin', 'bvn'] as const).filter((kind) => {
-    const enabled = list[`${kind}_order`].filter((other) => other !== 'registry' && !isOff(other))
-    return enabled.includes(name) && enabled.length === 1
-  })
-}
-
-type SwitchProps = DialogProps & { readonly what: 'enable' | 'disable'; readonly name: string }
-
-function SwitchSource({ what, name, list, onClose, onDone }: SwitchProps) {
-  const { api } = useAppContext()
-  const mutation = useMutation(async () => {
-    await api.post(`/admin/sources/${encodeURIComponent(name)}/${what}`)
-    onDone()
-  })
-  const isOff = what === 'disable'
-  return (
-    <Confirm
-      title={isOff ? `Disable ${name}?` : `Enable ${name}?`}
-      verb={isOff ? 'Disable' : 'Enable'}
-      mutation={mutation}
-      onClose={onClose}
-      isDanger={isOff}
-    >
-      <p>
-        {isOff
-          ? 'The source is not called on any node until it is enabled again. The next source in the order is called instead.'
-          : 'The source is called again, at its place in the order.'}
-      </p>
-      {isOff &&
-        findKindsWithoutOther(list, name).map((kind) => (
-          <p key={kind} class="note warn">
-            No other vendor is enabled for {kind.toUpperCase()}.
-          </p>
-        ))}
-    </Confirm>
-  )
-}
-
-type CheckProps = Pick<DialogProps, 'onClose'> & { name: string; onChecked: (result: Checked) => void }
-
-function CheckSource({ name, onClose, onChecked }: CheckProps) {
-  const { api } = useAppContext()
-  const mutation = useMutation(async () =>
-    onChecked(await api.post<Checked>(`/admin/sources/${encodeURIComponent(name)}/check`)),
-  )
-  return (
-    <Confirm title={`Check ${name} now?`} verb="Check now" mutation={mutation} onClose={onClose}>
-      <p>This sends one request with a test number of the vendor. The call may be billed.</p>
-    </Confirm>
-  )
-}
-
-function CheckResult({ name, result, onClose }: { name: string; result: Checked; onClose: () => void }) {
-  return (
-    <Dialog title={`Check of ${name}`} onClose={onClose}>
-      <p>
-        <Pill tone={result.ok ? 'good' : 'bad'}>{result.ok ? 'works' : 'does not work'}</Pill>
-      </p>
-      <p>{result.explanation}</p>
-      <Facts
-        facts={[
-          ['Request', result.asked],
-          ['Result', toWords(result.result)],
-          ['Duration', toMs(result.ms)],
-        ]}
-      />
-      <footer>
-        <button type="button" class="main" onClick={onClose}>
-          Close
-        </button>
-      </footer>
-    </Dialog>
   )
 }

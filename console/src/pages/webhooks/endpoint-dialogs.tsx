@@ -9,7 +9,6 @@ import { NameField, Segments, TextField } from '../../components/field.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { RollDialog } from '../../components/roll-dialog.tsx'
-import { When } from '../../components/when.tsx'
 import { toMs } from '../../format.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
@@ -17,36 +16,6 @@ import { useQuery } from '../../use-query.ts'
 type RowProps = { readonly row: Endpoint; readonly onClose: () => void }
 
 const toPath = ({ id }: Endpoint, action: string) => `/admin/webhooks/${encodeURIComponent(id)}/${action}`
-
-const REASONS = {
-  operator: 'by an operator',
-  gone: 'the receiver answered 410',
-  failing: 'the receiver failed for five days',
-} as const
-
-export function EndpointDialog({ row, onClose }: RowProps) {
-  return (
-    <Dialog title={row.name} onClose={onClose}>
-      <Facts
-        facts={[
-          ['Id', <code key="id">{row.id}</code>],
-          [
-            'Address',
-            <span key="url" class="breaks">
-              {row.url}
-            </span>,
-          ],
-          ['State', row.disabled_reason ? `${row.state}: ${REASONS[row.disabled_reason]}` : row.state],
-          ['Events', row.events.join(', ')],
-          ['Keys', row.keys.join(', ') || 'all: it belongs to the operator'],
-          ['Created', <When key="created" at={row.created_at} />],
-          ['Failing since', <When key="failing" at={row.failing_since} otherwise="it does not fail" />],
-          ['Old secret signs until', <When key="old" at={row.old_secret_until} otherwise="never rolled" />],
-        ]}
-      />
-    </Dialog>
-  )
-}
 
 export function TestEndpointDialog({ row, onClose }: RowProps) {
   const { api } = useAppContext()
