@@ -24,7 +24,7 @@ const ROOMS: readonly Room[] = [
       'src/verification/guess-limit.ts',
       'src/keys/rate-*.ts',
     ],
-    tests: 'test/{ledger,verification,keys,operations}',
+    tests: 'test/{ledger,verification,keys,operations,context}',
   },
   {
     name: 'failover',
@@ -42,12 +42,12 @@ const ROOMS: readonly Room[] = [
   { name: 'verification', files: ['src/verification/**/*.ts'], tests: 'test/{verification,operations}' },
   { name: 'ledger', files: ['src/ledger/**/*.ts'], tests: 'test/{ledger,verification,operations}' },
   { name: 'audit', files: ['src/audit/**/*.ts'], tests: 'test/audit' },
-  { name: 'keys', files: ['src/keys/**/*.ts'], tests: 'test/keys' },
-  { name: 'crypto', files: ['src/crypto/**/*.ts'], tests: 'test/crypto' },
+  { name: 'keys', files: ['src/keys/**/*.ts'], tests: 'test/{keys,operations,http,admin}' },
+  { name: 'crypto', files: ['src/crypto/**/*.ts'], tests: 'test/{crypto,registry}' },
   {
     name: 'webhooks',
     files: ['src/webhooks/{attempt,delivery,webhooks,manage}.ts'],
-    tests: 'test/webhooks',
+    tests: 'test/{webhooks,admin}',
   },
   {
     name: 'vendor-file',
