@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Caller } from '../../src/keys/caller.ts'
 import type { GuessTable } from '../../src/ledger/guess-table.ts'
 import { createGuessLimit, limitError, unlockNumber } from '../../src/verification/guess-limit.ts'
+import { toGuess } from '../../src/verification/verification-request.ts'
 
 const CALLER = { keyId: 'one', lineage: 'one', subjectsPerDay: 10 } as Caller
 
@@ -237,4 +238,16 @@ describe('unlocking a number', () => {
     await expect(unlock()).rejects.toThrow('audit unavailable')
     expect(done).toEqual([])
   })
+})
+
+it('another phone, name or day of birth is another guess', () => {
+  const phone = '8031234567'
+  const guesses = [
+    toGuess({ phone, details: undefined }),
+    toGuess({ phone: '8031234568', details: undefined }),
+    toGuess({ phone, details: { first_name: 'Ada' } }),
+    toGuess({ phone, details: { first_name: 'Obi' } }),
+    toGuess({ phone, details: { first_name: 'Ada', date_of_birth: '1990-01-05' } }),
+  ]
+  expect(new Set(guesses).size).toBe(guesses.length)
 })

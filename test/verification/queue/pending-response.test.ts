@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest'
-import { readPreference } from '../../../src/verification/queue/pending-response.ts'
+import { AppError } from '../../../src/errors.ts'
+import {
+  readPreference,
+  toErrorResponse,
+  toRetryHeaders,
+} from '../../../src/verification/queue/pending-response.ts'
 
 const NONE = { isAsync: false, wait: undefined }
 
@@ -29,4 +34,18 @@ it.each([
   ['respond-async wait=5', NONE],
 ])('reads %j', (header, expected) => {
   expect(readPreference(header)).toEqual(expected)
+})
+
+it('the time of a retry is kept with a stored failure, and told in seconds, one at least', () => {
+  const error = new AppError('source_unavailable', { headers: { 'retry-after': '90' } })
+  const stored = toErrorResponse(error, 'ver_1', 'req_1')
+  expect(stored).toMatchObject({ status: 503, outcome: 'source_unavailable', reference: 'ver_1' })
+  const [name, seconds] = toRetryHeaders(stored)
+  expect(name).toBe('retry-after')
+  // It was stored just now; a slow machine may take some of them.
+  expect(Number(seconds)).toBeGreaterThan(30)
+  expect(Number(seconds)).toBeLessThanOrEqual(90)
+  expect(toRetryHeaders({ retryAt: 1 })).toEqual(['retry-after', '1'])
+  expect(toRetryHeaders({ retryAt: undefined })).toEqual([])
+  expect(toErrorResponse(new AppError('internal_error'), 'ver_1', 'req_1')).not.toHaveProperty('retryAt')
 })
