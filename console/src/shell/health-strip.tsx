@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Health } from '../../../src/admin/health.ts'
 import { Pill } from '../components/pill.tsx'
 import { toCount } from '../format.ts'
@@ -39,17 +39,18 @@ export function HealthStrip() {
 }
 
 function Others({ health: { checks } }: { health: Health }) {
+  const [isOpen, setOpen] = useState(false)
   const others = checks.filter(({ status }) => status !== 'failed')
   const warnings = others.filter(({ status }) => status === 'warning')
   return (
-    <details>
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {warnings.length > 0
           ? `${toCount(warnings.length)} ${warnings.length === 1 ? 'warning' : 'warnings'}`
           : 'Healthy'}
         {`, ${toCount(others.length - warnings.length)} checks are fine`}
       </summary>
-      <CheckList checks={[...warnings, ...others.filter(({ status }) => status !== 'warning')]} />
+      {isOpen && <CheckList checks={[...warnings, ...others.filter(({ status }) => status !== 'warning')]} />}
     </details>
   )
 }
