@@ -3,7 +3,9 @@ import type { AuditLog } from '../audit/audit-log.ts'
 import { AdminError } from '../contract/error.ts'
 import type { Actor, Role, SignInMethod } from '../contract/role.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
+import { isStoreFailure } from '../database/failure.ts'
 import { UserError } from '../errors.ts'
+import { createBoundedMap } from '../keys/bounded-map.ts'
 import { VERSION } from '../version.ts'
 import type { AccountRow, AccountTable, SessionDetails, SessionRow } from './account-table.ts'
 import { type AccountDeps, createToken, toTokenId, withAudit } from './accounts.ts'
@@ -35,37 +37,71 @@ export type Sessions = {
 }
 
 /** `key` is the one of the tokens: `console-token` of the keyring. */
-export const createSessions = (
+export function createSessions(
   table: AccountTable,
   key: () => KeyObject,
   required: RequiredRoles = 'off',
-): Sessions => ({
-  findActor: async (token, { isBackground }) => {
-    const id = toTokenId(key(), token)
-    const now = steadyNow()
-    const row = id && (await table.findSession(id, toLimits(now)))
-    if (!row || isAhead(row, now)) return undefined
-    // Reading must work while nothing can be written, for example on a full disk. The session then ends earlier.
-    if (!isBackground && now - row.seenAt >= TOUCH_EVERY_MS) await table.touch(id, now).catch(() => {})
-    return toActor(row)
-  },
-  describe: async (actor) => {
-    const now = steadyNow()
-    const row = await table.findSession(toSessionId(actor), toLimits(now))
-    return row && !isAhead(row, now) ? toSession(row, required) : undefined
-  },
-  open: async ({ name, password }, details, factor) => {
-    const token = createToken()
-    const id = toTokenId(key(), token) as Uint8Array
-    const opening = { id, account: name, password, at: steadyNow(), details, factor }
-    const refusal = await table.open(opening)
-    if (refusal) throw new AdminError(refusal)
-    return token
-  },
-  end: async (actor) => {
-    await table.end(toSessionId(actor))
-  },
-})
+): Sessions {
+  const { find, findKnown, forget } = createSessionReads(table)
+  return {
+    findActor: async (token, { isBackground }) => {
+      const id = toTokenId(key(), token)
+      const now = steadyNow()
+      const row = id && (await (isBackground ? findKnown : find)(id, now))
+      if (!row) return undefined
+      // Reading must work while nothing can be written, for example on a full disk. The session then ends earlier.
+      if (!isBackground && now - row.seenAt >= TOUCH_EVERY_MS) await table.touch(id, now).catch(() => {})
+      return toActor(row)
+    },
+    describe: async (actor) => {
+      const row = await findKnown(toSessionId(actor), steadyNow())
+      return row && toSession(row, required)
+    },
+    open: async ({ name, password }, details, factor) => {
+      const token = createToken()
+      const id = toTokenId(key(), token) as Uint8Array
+      const opening = { id, account: name, password, at: steadyNow(), details, factor }
+      const refusal = await table.open(opening)
+      if (refusal) throw new AdminError(refusal)
+      return token
+    },
+    end: async (actor) => {
+      forget(toSessionId(actor))
+      await table.end(toSessionId(actor))
+    },
+  }
+}
+
+const MAX_KNOWN = 1000
+
+/**
+ * While the store cannot be read, the pages that are open go on with what they show by themselves: for sessions that this process has
+ * seen open, until they would have ended without activity.
+ */
+function createSessionReads(table: Pick<AccountTable, 'findSession'>) {
+  const known = createBoundedMap<string, SessionRow>(MAX_KNOWN)
+  const toName = (id: Uint8Array) => Buffer.from(id).toString('hex')
+  const find = async (id: Uint8Array, now: number): Promise<SessionRow | undefined> => {
+    const row = await table.findSession(id, toLimits(now))
+    if (row && !isAhead(row, now)) {
+      known.set(toName(id), row)
+      return row
+    }
+    known.delete(toName(id))
+    return undefined
+  }
+  const findKnown = async (id: Uint8Array, now: number): Promise<SessionRow | undefined> => {
+    try {
+      return await find(id, now)
+    } catch (error) {
+      const row = known.get(toName(id))
+      if (!row || !isStoreFailure(error)) throw error
+      const { openedAfter, seenAfter } = toLimits(now)
+      return row.createdAt > openedAfter && row.seenAt > seenAfter ? row : undefined
+    }
+  }
+  return { find, findKnown, forget: (id: Uint8Array) => known.delete(toName(id)) }
+}
 
 export const toSessionId = ({ session }: Actor): Uint8Array => Buffer.from(session, 'hex')
 

@@ -134,8 +134,11 @@ export const OverviewInput = Type.Object(
 const MAX_KEYS = 10
 const MAX_ERRORS = 10
 
-/** The overview. Every figure comes from the statistics tables, whose size does not grow with the audit log. */
-export async function toOverview(context: Context, query: OverviewQuery): Promise<Overview> {
+/** The overview, and the answers among its figures that were read from the store. */
+export type ReadOverview = { readonly overview: Overview; readonly written: readonly AnswerStep[] }
+
+/** Every figure comes from the statistics tables, whose size does not grow with the audit log. */
+export async function readOverview(context: Context, query: OverviewQuery): Promise<ReadOverview> {
   const { statistics } = context.store
   const now = Date.now()
   const { range, mode, from } = query
@@ -153,9 +156,9 @@ export async function toOverview(context: Context, query: OverviewQuery): Promis
   await nextTurn()
   const latencies = await statistics.latencySteps(stretch)
   await nextTurn()
-  const given = await readAnswers(context, stretch)
-  const answers = addUpAnswers(given)
-  return {
+  const written = await statistics.answers(stretch)
+  const given = [...written, ...(await listUnwrittenAnswers(context, stretch))]
+  const overview: Overview = {
     range: from === undefined ? range : 'custom',
     mode,
     generated_at: new Date(now).toISOString(),
@@ -163,10 +166,8 @@ export async function toOverview(context: Context, query: OverviewQuery): Promis
     steps: toFullSteps(period, { steps, latencies, answers: toAnswerSteps(period, given) }),
     step_seconds: toStepSeconds(period),
     totals,
-    answers,
-    answered_rate: toAnsweredRate(answers),
+    ...toAnswerFigures(given),
     verified_rate: toVerifiedRate(totals),
-    causes: toCauses(given),
     latency: toLatency(latencies),
     before: await toBefore(
       context,
@@ -185,6 +186,30 @@ export async function toOverview(context: Context, query: OverviewQuery): Promis
       count: error.count,
     })),
   }
+  return { overview, written }
+}
+
+/** The same without the store: what was read last, and what callers got since then, as this node has it in memory. */
+export async function toOverviewFromMemory(
+  context: Context,
+  query: OverviewQuery,
+  { overview: last, written }: ReadOverview,
+): Promise<Overview> {
+  const period = readPeriod(query, Date.now())
+  const known = written.filter(({ at }) => period.names.includes(at))
+  const given = [...known, ...(await listUnwrittenAnswers(context, toStretch(period, query.mode)))]
+  const byTime = new Map(last.steps.map((step) => [step.at, step]))
+  const answers = toAnswerSteps(period, given)
+  const steps = toSteps(period, []).map((step, index) => ({
+    ...(byTime.get(step.at) ?? { ...step, latency: null }),
+    answers: answers[index] as AnswerTotals,
+  }))
+  return { ...last, ...toBounds(period), steps, ...toAnswerFigures(given) }
+}
+
+function toAnswerFigures(given: readonly AnswerStep[]) {
+  const answers = addUpAnswers(given)
+  return { answers, answered_rate: toAnsweredRate(answers), causes: toCauses(given) }
 }
 
 /** The same figures of the period before, for comparison. Null when its statistics are no longer kept. */
@@ -199,7 +224,7 @@ async function toBefore(
   const steps = toSteps(period, await statistics.outcomes(stretch))
   await nextTurn()
   const totals = addUp(steps)
-  const given = await readAnswers(context, stretch)
+  const given = await statistics.answers(stretch)
   const answers = addUpAnswers(given)
   return {
     ...toBounds(period),
@@ -213,18 +238,15 @@ async function toBefore(
   }
 }
 
-/** What callers got: as all nodes have written it, and as this one has it in memory. */
-async function readAnswers(
-  { store, listUnwritten }: Context,
-  stretch: ReturnType<typeof toStretch>,
+/** What the processes of this node have in memory. */
+async function listUnwrittenAnswers(
+  { listUnwritten }: Context,
+  { span, from, until, mode }: ReturnType<typeof toStretch>,
 ): Promise<AnswerStep[]> {
-  const written = await store.statistics.answers(stretch)
-  const { span, from, until, mode } = stretch
-  const unwritten = (await listUnwritten.answers()).filter(
+  return (await listUnwritten.answers()).filter(
     (count) =>
       count.span === span && count.at >= from && count.at <= until && (mode === null || count.mode === mode),
   )
-  return [...written, ...unwritten]
 }
 
 const countAnswers = (answers: AnswerTotals) => Object.values(answers).reduce((sum, count) => sum + count, 0)
@@ -328,36 +350,3 @@ export const toStretch = ({ span, names }: Period, mode: Overview['mode']) => ({
   until: names.at(-1) ?? '',
   mode: mode === 'all' ? null : mode,
 })
-
-/** Requests for the same figures share one query of the database. */
-export type OverviewCache<T> = { readonly read: (query: OverviewQuery) => Promise<T> }
-
-const FRESH_MS = 1000
-/** Figures are kept this many times as long as they took to compute, so that computing takes at most 5 % of the time. */
-const KEPT_TIMES = 20
-/** A range of one's own makes an entry of its own. */
-const MAX_ENTRIES = 50
-
-export function createOverviewCache<T>(compute: (query: OverviewQuery) => Promise<T>): OverviewCache<T> {
-  const entries = new Map<string, { until: number; readonly value: Promise<T> }>()
-  return {
-    read: (query) => {
-      const name = [query.range, query.mode, query.from, query.to].join(' ')
-      const last = entries.get(name)
-      const now = performance.now()
-      if (last && now < last.until) return last.value
-      const entry = { until: Number.POSITIVE_INFINITY, value: compute(query) }
-      entries.delete(name)
-      entries.set(name, entry)
-      const [oldest] = entries.keys()
-      if (entries.size > MAX_ENTRIES && oldest !== undefined) entries.delete(oldest)
-      entry.value.then(
-        () => {
-          entry.until = now + Math.max(FRESH_MS, KEPT_TIMES * (performance.now() - now))
-        },
-        () => entries.delete(name),
-      )
-      return entry.value
-    },
-  }
-}

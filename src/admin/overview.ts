@@ -2,13 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from '../context/context.ts'
 import { Type } from '../contract/schema.ts'
 import { Charts } from './charts.ts'
-import {
-  Overview,
-  type OverviewCache,
-  OverviewInput,
-  type OverviewQuery,
-  readPeriod,
-} from './overview-figures.ts'
+import type { OverviewCache } from './overview-cache.ts'
+import { Overview, OverviewInput, type OverviewQuery, readPeriod } from './overview-figures.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
 
 const DEFAULTS = { range: 'day', mode: 'all' } as const

@@ -219,11 +219,9 @@ const stream = defineRoute({
   stream: 'text/event-stream',
   isBackground: true,
   run: async ({ context }, { input, isStillAllowed }) => {
-    const {
-      from: _from,
-      until: _until,
-      ...filter
-    } = toFilter(context.config, await readKeyNames(context.store.keys), input)
+    // Read only for a key: without it, the stream begins also while the store is unavailable.
+    const names = input.key ? await readKeyNames(context.store.keys) : new Map<string, string>()
+    const { from: _from, until: _until, ...filter } = toFilter(context.config, names, input)
     return streamRequests(context, filter, isStillAllowed)
   },
 })
@@ -308,6 +306,7 @@ async function* streamRequests(
   isSignedIn: () => Promise<boolean>,
 ): AsyncIterable<string> {
   const tail = createTail(store.requests, filter, steadyNow() - BEFORE_MS, listUnwritten.requests)
+  let names: Awaited<ReturnType<typeof readKeyNames>> = new Map()
   let sentAt = performance.now()
   yield ': begins\n\n'
   while (!lifecycle.stopping) {
@@ -317,7 +316,8 @@ async function* streamRequests(
     }
     const { rows, isCut } = await tail()
     if (rows.length > 0) {
-      const names = await readKeyNames(store.keys)
+      // The last ones, while the store is unavailable.
+      names = await readKeyNames(store.keys).catch(() => names)
       const views = rows.map((row) => toRequestView(row, names))
       sentAt = performance.now()
       yield `event: requests\ndata: ${JSON.stringify({ rows: views, is_cut: isCut })}\n\n`

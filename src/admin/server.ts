@@ -24,7 +24,7 @@ import { authorize, isAllowed } from './authorize.ts'
 import { createChainChecks } from './chain-check.ts'
 import { toCharts } from './charts.ts'
 import { addDocument } from './openapi.ts'
-import { createOverviewCache, toOverview } from './overview-figures.ts'
+import { createOverviewCache, createOverviewReader } from './overview-cache.ts'
 import { addPage } from './page.ts'
 import { createRecordCounter } from './record-counter.ts'
 import { type AdminRoute, changesAccess, WithHeaders } from './route.ts'
@@ -79,7 +79,7 @@ export function buildAdminServer(
     counter,
     archives: createArchiveReads(context.store, context.config.auditArchiveDir),
     searches,
-    overviewCache: createOverviewCache((query) => toOverview(context, query)),
+    overviewCache: createOverviewCache(createOverviewReader(context)),
     chartsCache: createOverviewCache((query) => toCharts(context, query)),
     health: createHealthMonitor(context),
   }

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { HOUR_MS, MINUTE_MS, steadyNow, toIsoTime } from '../contract/time.ts'
+import { isStoreFailure } from '../database/failure.ts'
 import { decompress, mayHaveText } from './block-store.ts'
 import {
   type KindCount,
@@ -210,6 +211,12 @@ const LATE_MS = 15_000
 /** At more requests than this between two calls, only the newest are shown. */
 const TAIL_LIMITS = { rows: 200, blocks: 40 } as const
 
+/** While the store is unavailable, what is in memory is followed. */
+function toNone(error: unknown): Pick<RequestPage, 'rows' | 'next'> {
+  if (!isStoreFailure(error)) throw error
+  return { rows: [], next: undefined }
+}
+
 /** Follows the log of all processes, from `begin` on, with what they have not written yet. */
 export function createTail(
   table: SearchTable,
@@ -222,7 +229,7 @@ export function createTail(
     const from = Math.max(begin, steadyNow() - LATE_MS)
     const range = { ...filter, from }
     const unwritten = (await listUnwritten()).filter((row) => matches(row, range))
-    const { rows: written, next } = await searchRequests(table, range, undefined, TAIL_LIMITS)
+    const { rows: written, next } = await searchRequests(table, range, undefined, TAIL_LIMITS).catch(toNone)
     const all = sortUnique([...unwritten, ...written])
     const rows = all.slice(0, TAIL_LIMITS.rows)
     const isNew = (row: LoggedRequest) => !shown.has(row.row)

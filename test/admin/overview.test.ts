@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createOverviewCache, toOverview } from '../../src/admin/overview-figures.ts'
+import { createOverviewCache, createOverviewReader } from '../../src/admin/overview-cache.ts'
+import { readOverview } from '../../src/admin/overview-figures.ts'
 import type { Context } from '../../src/context/context.ts'
 import type { Store } from '../../src/context/store.ts'
 import { openTestApp, PHONE, type TestApp } from '../app.ts'
@@ -28,7 +29,7 @@ describe('the overview', () => {
   it('reads only the keys that it shows', async () => {
     const { keys } = server.context.store
     const list = () => Promise.reject(new Error('there may be thousands'))
-    const overview = await toOverview(withStore({ keys: { ...keys, list } }), QUERY)
+    const { overview } = await readOverview(withStore({ keys: { ...keys, list } }), QUERY)
     expect(overview.keys).toEqual([expect.objectContaining({ name: 'the shop', verifications: 1 })])
   })
 
@@ -39,8 +40,8 @@ describe('the overview', () => {
       vi.advanceTimersByTime(3000)
       return statistics.outcomes(stretch)
     }
-    const cache = createOverviewCache((query) =>
-      toOverview(withStore({ statistics: { ...statistics, outcomes } }), query),
+    const cache = createOverviewCache(
+      createOverviewReader(withStore({ statistics: { ...statistics, outcomes } })),
     )
     const first = await cache.read(QUERY)
     vi.advanceTimersByTime(50_000)
@@ -57,8 +58,8 @@ describe('the overview', () => {
       if (isDown) throw new Error('the database is down')
       return statistics.outcomes(stretch)
     }
-    const cache = createOverviewCache((query) =>
-      toOverview(withStore({ statistics: { ...statistics, outcomes } }), query),
+    const cache = createOverviewCache(
+      createOverviewReader(withStore({ statistics: { ...statistics, outcomes } })),
     )
     await expect(cache.read(QUERY)).rejects.toThrow('is down')
     isDown = false

@@ -90,13 +90,16 @@ type ResultsProps = {
 }
 
 function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: ResultsProps) {
-  if (!value) return error ? <LoadError error={error} onRetry={() => load(undefined)} /> : <Loading />
-  const rows = toUnique([...added, ...value.flatMap((page) => page.rows)])
-  const { next, searched_back_to: searchedBackTo } = value.at(-1) as RequestList
+  // New requests are shown also while the list cannot be read.
+  if (!value && !error && added.length === 0) return <Loading />
+  const rows = toUnique([...added, ...(value ?? []).flatMap((page) => page.rows)])
+  const { next, searched_back_to: searchedBackTo } = value?.at(-1) ?? NO_PAGE
   return (
     <>
+      {!value && error && <LoadError error={error} onRetry={() => load(undefined)} />}
       {isBusy && <progress class="thin" aria-label="Searching" />}
-      {rows.length === 0 ? (
+      {rows.length > 0 && <RequestRows rows={rows} />}
+      {value && rows.length === 0 && (
         <Empty>
           <p>
             {isFiltered
@@ -106,8 +109,6 @@ function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: R
               : 'There are no requests yet.'}
           </p>
         </Empty>
-      ) : (
-        <RequestRows rows={rows} />
       )}
       {searchedBackTo && (
         <p class="dim">Searched back to {toMoment(searchedBackTo)}; there is more before that.</p>
@@ -120,6 +121,8 @@ function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: R
     </>
   )
 }
+
+const NO_PAGE: Pick<RequestList, 'next' | 'searched_back_to'> = { next: null, searched_back_to: null }
 
 const toUnique = (rows: readonly RequestView[]) => [...new Map(rows.map((row) => [row.row, row])).values()]
 

@@ -1,0 +1,62 @@
+import type { Context } from '../context/context.ts'
+import { isStoreFailure } from '../database/failure.ts'
+import { createBoundedMap } from '../keys/bounded-map.ts'
+import {
+  type Overview,
+  type OverviewQuery,
+  type ReadOverview,
+  readOverview,
+  toOverviewFromMemory,
+} from './overview-figures.ts'
+
+/** Reads the overview. While the store cannot be read, it goes on from memory, if it was read before. */
+export function createOverviewReader(context: Context): (query: OverviewQuery) => Promise<Overview> {
+  const last = createBoundedMap<string, ReadOverview>(MAX_ENTRIES)
+  return async (query) => {
+    const name = toName(query)
+    try {
+      const read = await readOverview(context, query)
+      last.set(name, read)
+      return read.overview
+    } catch (error) {
+      const before = last.get(name)
+      if (!before || !isStoreFailure(error)) throw error
+      return toOverviewFromMemory(context, query, before)
+    }
+  }
+}
+
+const toName = ({ range, mode, from, to }: OverviewQuery) => [range, mode, from, to].join(' ')
+
+/** Requests for the same figures share one query of the database. */
+export type OverviewCache<T> = { readonly read: (query: OverviewQuery) => Promise<T> }
+
+const FRESH_MS = 1000
+/** Figures are kept this many times as long as they took to compute, so that computing takes at most 5 % of the time. */
+const KEPT_TIMES = 20
+/** A range of one's own makes an entry of its own. */
+const MAX_ENTRIES = 50
+
+export function createOverviewCache<T>(compute: (query: OverviewQuery) => Promise<T>): OverviewCache<T> {
+  const entries = new Map<string, { until: number; readonly value: Promise<T> }>()
+  return {
+    read: (query) => {
+      const name = toName(query)
+      const last = entries.get(name)
+      const now = performance.now()
+      if (last && now < last.until) return last.value
+      const entry = { until: Number.POSITIVE_INFINITY, value: compute(query) }
+      entries.delete(name)
+      entries.set(name, entry)
+      const [oldest] = entries.keys()
+      if (entries.size > MAX_ENTRIES && oldest !== undefined) entries.delete(oldest)
+      entry.value.then(
+        () => {
+          entry.until = now + Math.max(FRESH_MS, KEPT_TIMES * (performance.now() - now))
+        },
+        () => entries.delete(name),
+      )
+      return entry.value
+    },
+  }
+}
