@@ -11,7 +11,7 @@ import { readSourceAttempts } from '../audit/export.ts'
 import { type ScanPosition, toComparable } from '../audit/reverse-scan.ts'
 import { AUDIT_PHASES } from '../audit/row.ts'
 import type { SearchPage } from '../audit/search.ts'
-import { findShared, type Timeline } from '../audit/search-timelines.ts'
+import { findPurpose, findShared, type Timeline, toTimeline } from '../audit/search-timelines.ts'
 import { NIN_PATTERN, toCanonicalNin } from '../contract/person.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
@@ -68,6 +68,8 @@ const FILTER = {
   /** A source that was called or skipped. */
   source: Type.Optional(searchText(60)),
   consent_reference: Type.Optional(searchText(200)),
+  /** The X-Purpose of the caller. */
+  purpose: Type.Optional(searchText(40)),
   from: Type.Optional(Time),
   to: Type.Optional(Time),
   /** The keyed hash of a number, as a search by number returns it. */
@@ -125,6 +127,10 @@ const PAGE = {
 export const AuditSearchResult = Type.Object({ rows: Type.Array(AuditRowView), ...PAGE })
 export type AuditSearchResult = Static<typeof AuditSearchResult>
 
+/** `phone`: a record was found, with another phone; `detail`: a name or the date of birth that the key requires differed. */
+const Difference = Type.Enum(['no_record', 'phone', 'detail'] as const)
+type Difference = Static<typeof Difference>
+
 /** A verification: its rows of the phases queued, intent, attempt and outcome as one. */
 export const VerificationView = Type.Object({
   reference: Type.String(),
@@ -138,6 +144,10 @@ export const VerificationView = Type.Object({
   key_name: Text,
   source_attempts: SourceAttempts,
   consent_reference: Text,
+  /** The X-Purpose of the caller. */
+  purpose: Text,
+  /** Why it was not verified; null for any other outcome. */
+  difference: Type.Nullable(Difference),
 })
 export type VerificationView = Static<typeof VerificationView>
 
@@ -153,12 +163,16 @@ export const AuditOptions = Type.Object({
   phases: Type.Array(Type.String()),
   operations: Type.Array(Type.String()),
   sources: Type.Array(Type.String()),
+  /** Those of TABBAT_PURPOSES. */
+  purposes: Type.Array(Type.String()),
   keys: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
 })
 export type AuditOptions = Static<typeof AuditOptions>
 
 export const AuditTimeline = Type.Object({
   reference: Type.String(),
+  purpose: Text,
+  difference: Type.Nullable(Difference),
   rows: Type.Array(AuditRowView),
   /** Which archives were not searched for more rows; null if nothing is left out. */
   archives_note: Text,
@@ -259,6 +273,7 @@ const readOptions = defineRoute({
     phases: [...AUDIT_PHASES],
     operations: [...AUDIT_OPERATIONS],
     sources: ['sandbox', 'registry', ...context.config.knownVendors.keys()],
+    purposes: [...(context.config.purposes ?? [])],
     keys: [...(await readKeyNames(context.store.keys))].map(([id, name]) => ({ id, name })),
   }),
 })
@@ -276,7 +291,14 @@ const readTimeline = defineRoute({
     const { found: rows, note: archives_note } = await searches.find('timeline', { reference })
     if (rows.length === 0 && archives_note === null) throw new AppError('not_found')
     const keyNames = await readKeyNames(store.keys)
-    return { reference, rows: rows.map((row) => toRowView(row, keyNames)), archives_note }
+    const timeline = toTimeline(reference, rows)
+    return {
+      reference,
+      purpose: timeline ? findPurpose(timeline) : null,
+      difference: timeline ? findDifference(timeline) : null,
+      rows: rows.map((row) => toRowView(row, keyNames)),
+      archives_note,
+    }
   },
 })
 
@@ -341,5 +363,15 @@ function toVerificationView(timeline: Timeline, keyNames: KeyNames): Verificatio
     key_name: keyNames.get(main.key_id) ?? null,
     source_attempts: [...sourceAttempts],
     consent_reference: findShared(timeline, 'consent_reference'),
+    purpose: findPurpose(timeline),
+    difference: findDifference(timeline),
   }
+}
+
+function findDifference({ outcome, sourceAttempts, rows }: Timeline): Difference | null {
+  if (outcome !== 'not_verified') return null
+  const results = sourceAttempts.map(({ result }) => result)
+  if (results.includes('names_differ')) return 'detail'
+  if (!results.includes('found') && !results.includes('reused')) return 'no_record'
+  return rows.some(({ detail }) => /\bmatch: /.test(detail ?? '')) ? 'detail' : 'phone'
 }

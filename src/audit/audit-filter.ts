@@ -1,3 +1,4 @@
+import { readPurpose, toPurpose } from '../contract/free-text.ts'
 import { ERRORS, type FieldErrors } from '../errors.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 import { readSourceAttempts } from './export.ts'
@@ -9,6 +10,8 @@ export type AuditFilter = Partial<
   Pick<LoggedRow, 'request_reference' | 'outcome' | 'phase' | 'operation' | 'subject' | 'consent_reference'>
 > & {
   readonly key_ids?: readonly string[]
+  /** In lower case, as it is stored. */
+  readonly purpose?: string
   /** The name of a source that was called or skipped. */
   readonly source?: string
   readonly from?: string
@@ -25,6 +28,7 @@ export const fitsRow = (row: LoggedRow, filter: AuditFilter): boolean =>
   fitsOutcome(row.outcome, filter) &&
   fitsKey(row, filter) &&
   fitsTime(row, filter) &&
+  (filter.purpose === undefined || filter.purpose === readPurpose(row.detail)) &&
   (filter.source === undefined || readSourceAttempts(row).some(({ name }) => name === filter.source))
 
 export const fitsOutcome = (outcome: string | null, filter: AuditFilter): boolean =>
@@ -53,6 +57,8 @@ export type GivenFilter = {
   readonly operation?: string | undefined
   readonly source?: string | undefined
   readonly consent_reference?: string | undefined
+  /** The X-Purpose of the caller. */
+  readonly purpose?: string | undefined
   /** Times that `Date.parse` reads. */
   readonly from?: string | undefined
   readonly to?: string | undefined
@@ -62,7 +68,7 @@ export type GivenFilter = {
 
 /** `keyNames` are the names of keys by their id. */
 export function toAuditFilter(given: GivenFilter, keyNames: ReadonlyMap<string, string>): AuditFilter {
-  const { reference, key, outcome, phase, operation, source, consent_reference, from, to, person } =
+  const { reference, key, outcome, phase, operation, source, consent_reference, purpose, from, to, person } =
     toShownFilter(given)
   return dropAbsent({
     request_reference: reference,
@@ -72,6 +78,7 @@ export function toAuditFilter(given: GivenFilter, keyNames: ReadonlyMap<string, 
     operation,
     source,
     consent_reference,
+    purpose: purpose && toPurpose(purpose),
     from: from && toComparable(Date.parse(from)),
     to: to && toComparable(Date.parse(to)),
     subject: person,

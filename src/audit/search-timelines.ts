@@ -1,3 +1,4 @@
+import { readPurpose } from '../contract/free-text.ts'
 import { DAY_MS } from '../contract/time.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 import { type AuditFilter, compareAge, fitsKey, fitsOutcome, fitsTime } from './audit-filter.ts'
@@ -154,7 +155,11 @@ const isStep = ({ phase, request_reference }: LoggedRow) =>
   request_reference !== null && STEPS.includes(phase)
 
 /** Undefined for rows that are not of a verification. */
-function toTimeline(reference: string, unsorted: readonly LoggedRow[], isWhole = true): Timeline | undefined {
+export function toTimeline(
+  reference: string,
+  unsorted: readonly LoggedRow[],
+  isWhole = true,
+): Timeline | undefined {
   const rows = unsorted.toSorted((one, other) => compareAge(other, one))
   const steps = rows.filter(isStep)
   const [first] = steps
@@ -176,9 +181,13 @@ function toTimeline(reference: string, unsorted: readonly LoggedRow[], isWhole =
 export const findShared = ({ rows }: Timeline, name: 'amount' | 'consent_reference'): string | null =>
   rows.find((row) => row[name] !== null)?.[name] ?? null
 
+/** What the caller said the verification is for. */
+export const findPurpose = ({ rows }: Timeline): string | null =>
+  rows.map((row) => readPurpose(row.detail)).find((purpose) => purpose !== undefined) ?? null
+
 function fitsTimeline(timeline: Timeline, filter: AuditFilter): boolean {
   const { main, rows, outcome, reference, sourceAttempts } = timeline
-  const { request_reference, operation, subject, consent_reference, source } = filter
+  const { request_reference, operation, subject, consent_reference, purpose, source } = filter
   return (
     fitsKey(main, filter) &&
     fitsTime(main, filter) &&
@@ -187,13 +196,14 @@ function fitsTimeline(timeline: Timeline, filter: AuditFilter): boolean {
     (operation === undefined || operation === main.operation) &&
     (subject === undefined || rows.some((row) => row.subject === subject)) &&
     (consent_reference === undefined || consent_reference === findShared(timeline, 'consent_reference')) &&
+    (purpose === undefined || purpose === findPurpose(timeline)) &&
     (source === undefined || sourceAttempts.some(({ name }) => name === source))
   )
 }
 
 /** False when this row alone shows that it is not the main row of a verification that fits. */
 function mayBeMain(row: LoggedRow, filter: AuditFilter): boolean {
-  const { operation, subject, consent_reference, source } = filter
+  const { operation, subject, consent_reference, purpose, source } = filter
   const { consent_reference: given, started_at } = row
   return (
     isStep(row) &&
@@ -203,6 +213,7 @@ function mayBeMain(row: LoggedRow, filter: AuditFilter): boolean {
     (operation === undefined || operation === row.operation) &&
     (subject === undefined || subject === row.subject) &&
     (consent_reference === undefined || consent_reference === (given ?? consent_reference)) &&
+    (purpose === undefined || purpose === (readPurpose(row.detail) ?? purpose)) &&
     // A row with the time of the start is a whole verification.
     (source === undefined ||
       started_at === null ||

@@ -50,6 +50,7 @@ export function addAuditExportCommand(audit: Command): void {
     .option('--operation <operation>', 'verify_nin or verify_bvn')
     .option('--source <source>', 'a source that was called or skipped, such as registry or dojah')
     .option('--consent <reference>', 'the X-Consent-Reference of the caller')
+    .option('--purpose <word>', 'the X-Purpose of the caller, such as loan')
     .option('--from <time>', 'not before this time, such as 2026-11-01 or 2026-11-01T09:30:00Z', readSince)
     .option('--to <time>', 'not after this time; with a date, up to its end', readUntil)
     .addOption(new Option('--person <kind>', 'verifications of one person').choices(KINDS))

@@ -191,12 +191,39 @@ describe('a search for verifications', () => {
       key_name: 'public sandbox key',
       source_attempts: [{ name: 'sandbox', result: 'found', ms: expect.any(Number) }],
       consent_reference: null,
+      purpose: null,
+      difference: null,
+    })
+  })
+
+  it('has the purpose, and says whether the phone differed or nobody was found', async () => {
+    const send = (payload: object, headers = {}) =>
+      at.app.inject({
+        method: 'POST',
+        url: '/api/v2/kyc/verify-nin',
+        headers: { ...bearer(), ...headers },
+        payload,
+      })
+    await send({ nin: OTHER, phone: '08000000000' }, { 'x-purpose': 'Loan' })
+    await send({ nin: '00000000422', phone: PHONE })
+    const { verifications } = await find({ outcome: 'not_verified' })
+    expect(verifications).toMatchObject([
+      { difference: 'no_record', purpose: null },
+      { difference: 'phone', purpose: 'loan' },
+    ])
+    expect((await find({ purpose: 'LOAN' })).verifications).toHaveLength(1)
+    expect((await find({ purpose: 'lo' })).verifications).toEqual([])
+    expect((await search({ purpose: 'loan' })).rows).toHaveLength(1)
+    const path = `/admin/audit/timelines/${verifications[1]?.reference}`
+    expect((await at.request(path, { cookie: viewer })).json()).toMatchObject({
+      purpose: 'loan',
+      difference: 'phone',
     })
   })
 
   it('filters, by a number that is in no response as well', async () => {
-    expect((await find({ outcome: 'not_verified' })).verifications).toEqual([])
-    expect((await find({ key: 'public sandbox key', source: 'sandbox' })).verifications).toHaveLength(41)
+    expect((await find({ outcome: 'source_timeout' })).verifications).toEqual([])
+    expect((await find({ key: 'public sandbox key', source: 'sandbox' })).verifications).toHaveLength(43)
     const { verifications } = await find({ subject: { kind: 'nin', number: NIN } })
     expect(verifications.map((each) => each.reference)).toEqual([reference])
   })

@@ -20,22 +20,24 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
 
   const createKey = async (name: string) =>
     String(JSON.parse(await server.run('keys', 'create', '--name', name, '--mode', 'live', '--json')).key)
-  const verify = (key: string, nin: string) =>
+  const verify = (key: string, nin: string, phone = PHONE, headers = {}) =>
     fetch(`${server.api}/api/v2/kyc/verify-nin`, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',
         'x-consent-reference': 'shop/17',
+        ...headers,
       },
-      body: JSON.stringify({ nin, phone: PHONE }),
+      body: JSON.stringify({ nin, phone }),
     })
 
   beforeAll(async () => {
     vendor = await openStandIn(dojah)
     server = await startConsoleServer({ TABBAT_NIN_SOURCES: 'dojah', ...vendor.settings })
     const [loans, cards] = [await createKey('loans app'), await createKey('cards')]
-    for (const nin of [NIN, '45678901235', '45678901236']) await verify(loans, nin)
+    for (const nin of [NIN, '45678901235']) await verify(loans, nin)
+    await verify(loans, '45678901236', '08000000000', { 'x-purpose': 'loan' })
     await verify(cards, NIN)
     browser = await launch()
     visitor = await visit(browser)
@@ -64,8 +66,15 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     visitor.expectClean()
   })
 
+  /** The form is folded away: the results come first. */
+  const openFilters = async () => {
+    const isOpen = await visitor.page.getByRole('textbox', { name: 'NIN or BVN' }).isVisible()
+    if (!isOpen) await visitor.page.getByText('Filter by key, person, outcome, purpose…').click()
+  }
+
   it('keeps its filters in the address, which another person can open', async () => {
     const { page } = visitor
+    await openFilters()
     await page.getByRole('combobox', { name: 'Key' }).fill('loans app')
     await page.getByRole('combobox', { name: 'Source' }).selectOption('dojah')
     await page.getByRole('textbox', { name: 'Consent reference' }).fill('shop/17')
@@ -76,10 +85,12 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     await page.goto(`${server.admin}/console#/keys`)
     await page.goto(address)
     await countListed().toBe(3)
+    await openFilters()
     expect(await page.getByRole('combobox', { name: 'Key' }).inputValue()).toBe('loans app')
     await page.getByRole('combobox', { name: 'Source' }).selectOption('registry')
     await page.locator('main').getByRole('button', { name: 'Search' }).click()
     await page.getByText('Nothing fits this search.').waitFor()
+    await openFilters()
     await page.getByRole('button', { name: 'Clear' }).click()
     await countListed().toBe(4)
     expect(new URL(page.url()).hash).toBe('#/audit')
@@ -90,11 +101,13 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     const { page } = visitor
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))
+    await openFilters()
     await page.getByRole('textbox', { name: 'NIN or BVN' }).fill(NIN)
     await page.locator('main').getByRole('button', { name: 'Search' }).click()
     await countListed().toBe(2)
     await expect.poll(() => page.url()).toMatch(/#\/audit\?person=[0-9a-f]{64}$/)
-    await expect.poll(() => page.getByRole('textbox', { name: 'NIN or BVN' }).inputValue()).toBe('')
+    const field = page.getByRole('textbox', { name: 'NIN or BVN', includeHidden: true })
+    await expect.poll(() => field.inputValue()).toBe('')
     await page.reload()
     await countListed().toBe(2)
     expect([...asked, page.url()].filter((url) => url.includes(NIN))).toEqual([])
@@ -116,7 +129,7 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
       unproved: 0,
       about: { filter: { person: expect.stringMatching(/^[0-9a-f]{64}$/) } },
     })
-    await page.getByRole('button', { name: 'Any person' }).click()
+    await page.getByRole('button', { name: 'Remove the filter One person' }).click()
     await countListed().toBe(4)
     await page.goto(`${server.admin}/console#/audit?person=${JSON.parse(result).about.filter.person}`)
     await countListed().toBe(2)
@@ -127,6 +140,7 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/audit`)
     await page.getByRole('radio', { name: 'Single rows' }).check()
+    await openFilters()
     await page.getByRole('combobox', { name: 'Phase' }).selectOption('key_created')
     await page.locator('main').getByRole('button', { name: 'Search' }).click()
     await countListed().toBe(2)
@@ -139,6 +153,7 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     const { page } = visitor
     const kept = join(folder, 'kept.log')
     copyFileSync(join(server.dataDir, 'checkpoints.log'), kept)
+    await page.getByText('Verify the log against its checkpoints').click()
     await page.getByLabel('A checkpoints.log that was kept elsewhere').setInputFiles(kept)
     await page.getByRole('button', { name: 'Compare with this file' }).click()
     await page
@@ -152,6 +167,67 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     visitor.allow(/409/)
     await page.getByRole('button', { name: 'Compare with this file' }).click()
     await page.getByText('The file is compressed. Unpack it with gunzip, then upload it.').waitFor()
+    visitor.expectClean()
+  })
+
+  it('chooses a period with one click, and filters by purpose', async () => {
+    const { page } = visitor
+    await page.goto(`${server.admin}/console#/audit`)
+    await page.getByRole('button', { name: 'Last month' }).click()
+    await page.getByText('Nothing fits this search.').waitFor()
+    await page.getByText('There is nothing to export').waitFor()
+    await page.getByRole('button', { name: 'This month' }).click()
+    await countListed().toBe(4)
+    const months = page.getByRole('combobox', { name: 'Month' })
+    await months.selectOption({ index: 1 })
+    await countListed().toBe(4)
+    expect(await page.getByRole('button', { name: 'This month' }).getAttribute('aria-pressed')).toBe('true')
+    for (const name of [/^Remove the filter From /, /^Remove the filter To /])
+      await page.getByRole('button', { name }).click()
+    expect(new URL(page.url()).hash).toBe('#/audit')
+    await openFilters()
+    await page.getByRole('combobox', { name: 'Purpose' }).fill('loan')
+    await page.locator('main').getByRole('button', { name: 'Search' }).click()
+    await countListed().toBe(1)
+    expect((await listed().allTextContents()).join('\n')).toMatch(/the phone differed.*loan/)
+    visitor.expectClean()
+  })
+
+  it('says that no verification has a reference, and that no key has a name', async () => {
+    const { page } = visitor
+    const reference = `ver_${'0'.repeat(36)}`
+    await page.goto(`${server.admin}/console#/audit?reference=${reference}`)
+    await page.getByText(/^No verification in the audit log has this reference\./).waitFor()
+    visitor.allow(/404|422/)
+    await page.goto(`${server.admin}/console#/audit/${reference}`)
+    await page.getByText('No verification in the audit log has this reference.').waitFor()
+    await page.goto(`${server.admin}/console#/audit?key=loans+ap`)
+    await page
+      .getByText(/key must be the name or the id of a key/i)
+      .first()
+      .waitFor()
+    expect(await page.getByRole('link', { name: 'CSV', exact: true }).count()).toBe(0)
+    visitor.expectClean()
+  })
+
+  it.each([390, 768, 1024, 1440])('holds at %i px and at twice the zoom, in both themes', async (width) => {
+    const { page } = visitor
+    for (const [scheme, wide] of [
+      ['light', width],
+      ['dark', width],
+      ['light', width / 2],
+    ] as const) {
+      await page.emulateMedia({ colorScheme: scheme })
+      await page.setViewportSize({ width: wide, height: 900 })
+      // Opened anew: colours do not change under the eyes of axe.
+      await page.goto('about:blank')
+      await page.goto(`${server.admin}/console#/audit?purpose=loan`)
+      await countListed().toBe(1)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+        Math.max(wide, 320),
+      )
+      expect(await findAxeViolations(page)).toEqual([])
+    }
     visitor.expectClean()
   })
 

@@ -67,6 +67,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     reference = found?.[0] ?? ''
     expect(reference).not.toBe('')
     await go(page, 'Audit')
+    await page.getByText('Filter by key, person, outcome, purpose…').click()
     await page.getByRole('textbox', { name: 'Reference', exact: true }).fill(reference)
     await page.locator('main').getByRole('button', { name: 'Search' }).click()
     const results = page.getByRole('table').first()
@@ -85,6 +86,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))
     await go(page, 'Audit')
+    await page.getByText('Filter by key, person, outcome, purpose…').click()
     await page.getByRole('textbox', { name: 'NIN or BVN' }).fill('12345678901')
     await page.locator('main').getByRole('button', { name: 'Search' }).click()
     await expect.poll(() => page.getByRole('table').first().getByRole('row').count()).toBeGreaterThan(1)
@@ -96,7 +98,8 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
   it('verifies the log, and sees what was compared and what that cannot detect', async () => {
     const { page } = visitor
     await go(page, 'Audit')
-    await page.getByRole('button', { name: /verify/i }).click()
+    await page.getByText('Verify the log against its checkpoints').click()
+    await page.getByRole('button', { name: 'Verify the log' }).click()
     await expect
       .poll(() => page.textContent('main'))
       .toMatch(/No difference was found.* cut at the end .* cannot be seen .*Compared: .*Not compared: /s)

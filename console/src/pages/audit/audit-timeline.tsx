@@ -9,7 +9,7 @@ import { Pill, type Tone, toOutcomeTone } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { StatusPill } from '../../components/request-rows.tsx'
 import { When } from '../../components/when.tsx'
-import { toMs, toOperation, toWords } from '../../format.ts'
+import { toMs, toOperation, toSentence, toWords } from '../../format.ts'
 import { toHash } from '../../hash.ts'
 import { useQuery } from '../../use-query.ts'
 
@@ -25,33 +25,59 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
         <p class="bar">
           <code class="breaks">{reference}</code> <CopyButton text={reference} what="the reference" />
         </p>
-        <QueryResult query={query}>
-          {({ rows, archives_note }) =>
-            rows.length === 0 ? (
-              <Empty>
-                <p>No row has this reference. {archives_note}</p>
-              </Empty>
-            ) : (
-              <>
-                <Summary rows={rows} />
-                <ol class="timeline">
-                  {rows.map((row) => (
-                    <Fragment key={`${row.chain} ${row.sequence}`}>
-                      {row.started_at && <Start at={row.started_at} />}
-                      <Row row={row} />
-                    </Fragment>
-                  ))}
-                </ol>
-                {archives_note !== null && <p class="dim">{archives_note}</p>}
-                <UnlockLink reference={reference} rows={rows} />
-                <RequestsOf reference={reference} />
-              </>
-            )
-          }
-        </QueryResult>
+        {query.error?.code === 'not_found' ? (
+          <Empty>
+            <p>{NO_REFERENCE}</p>
+            <p class="dim">
+              A reference is <code>ver_</code> and 36 lower-case letters and digits. A request that was
+              refused before anybody was looked up is on the page{' '}
+              <a href={`${toHash('requests')}?request_reference=${encodeURIComponent(reference)}`}>
+                Requests
+              </a>
+              .
+            </p>
+          </Empty>
+        ) : (
+          <QueryResult query={query}>
+            {({ rows, purpose, difference, archives_note }) =>
+              rows.length === 0 ? (
+                <Empty>
+                  <p>
+                    {NO_REFERENCE} {archives_note}
+                  </p>
+                </Empty>
+              ) : (
+                <>
+                  <Summary rows={rows} purpose={purpose} />
+                  {difference && <p>{toSentence(DIFFERENCES[difference])}</p>}
+                  <ol class="timeline">
+                    {rows.map((row) => (
+                      <Fragment key={`${row.chain} ${row.sequence}`}>
+                        {row.started_at && <Start at={row.started_at} />}
+                        <Row row={row} />
+                      </Fragment>
+                    ))}
+                  </ol>
+                  {archives_note !== null && <p class="dim">{archives_note}</p>}
+                  <UnlockLink reference={reference} rows={rows} />
+                  <RequestsOf reference={reference} />
+                </>
+              )
+            }
+          </QueryResult>
+        )}
       </Panel>
     </>
   )
+}
+
+export const NO_REFERENCE = 'No verification in the audit log has this reference.'
+
+/** Why it was not verified. Callers are not told which. */
+export const DIFFERENCES: Readonly<Record<NonNullable<AuditTimeline['difference']>, string>> = {
+  no_record: 'no record was found',
+  phone: 'the phone differed',
+  detail: 'a required name or the date of birth differed',
 }
 
 /** After failed matches. The number itself need not be known. */
@@ -66,7 +92,7 @@ function UnlockLink({ reference, rows }: { reference: string; rows: readonly Aud
 }
 
 /** The values that all rows share. */
-function Summary({ rows }: { rows: readonly AuditRowView[] }) {
+function Summary({ rows, purpose }: { rows: readonly AuditRowView[]; purpose: string | null }) {
   const find = (name: 'operation' | 'mode' | 'key_id' | 'key_name' | 'amount' | 'consent_reference') =>
     rows.find((row) => row[name])?.[name] ?? ''
   const keyId = find('key_id')
@@ -78,6 +104,7 @@ function Summary({ rows }: { rows: readonly AuditRowView[] }) {
         ['Key', keyId && <KeyLink id={keyId} name={find('key_name')} />],
         ...toGiven([
           ['Amount', find('amount')],
+          ['Purpose', purpose],
           ['Consent reference', find('consent_reference')],
         ]),
       ]}

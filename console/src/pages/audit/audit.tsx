@@ -21,18 +21,15 @@ import { findKeySearch, toHash } from '../../hash.ts'
 import { useFilters } from '../../route.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
-import { AuditForm } from './audit-form.tsx'
-import { AuditTimelinePanel } from './audit-timeline.tsx'
+import { AuditChips, AuditForm, Exports, isEmpty } from './audit-form.tsx'
+import { AuditTimelinePanel, DIFFERENCES, NO_REFERENCE } from './audit-timeline.tsx'
 import {
   AUDIT_FILTERS,
   type AuditFilters,
   type AuditPage,
-  type AuditView,
-  countOf,
   readAuditFilters,
   readView,
   type TypedNumber,
-  toExtractUrl,
   useAuditSearch,
 } from './use-audit-search.ts'
 
@@ -56,10 +53,12 @@ function Search() {
   const view = readView(address)
   const filters = readAuditFilters(address)
   const found = useAuditSearch(view, filters)
+  const [isOpen, setOpen] = useState(false)
   const options = useQuery<AuditOptions>('/admin/audit/options')
   const setFilters = (next: AuditFilters) =>
     changeAddress(Object.fromEntries(AUDIT_FILTERS.map((name) => [name, next[name]])))
   const search = async (next: AuditFilters, number: TypedNumber | undefined) => {
+    setOpen(false)
     if (!number) return setFilters(next)
     const { person: _, ...others } = next
     const person = await found.searchNumber(others, number)
@@ -67,9 +66,8 @@ function Search() {
   }
   return (
     <>
-      <ChainCheckPanel />
       <Panel
-        title="Search"
+        title={view === 'rows' ? 'Rows, newest first' : 'Verifications, newest first'}
         aside={
           <Segments
             legend="What is listed"
@@ -79,24 +77,40 @@ function Search() {
           />
         }
       >
-        <AuditForm
-          view={view}
-          filters={filters}
-          options={options.value}
-          isBusy={found.isBusy}
-          error={found.error}
-          onSearch={search}
-        />
-      </Panel>
-      <Panel title={view === 'rows' ? 'Rows, newest first' : 'Verifications, newest first'}>
-        <Results found={found} />
+        <AuditChips filters={filters} options={options.value} onFilters={setFilters} />
+        <details
+          open={isOpen || found.error !== undefined}
+          onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+        >
+          <summary>Filter by key, person, outcome, purpose…</summary>
+          <AuditForm
+            view={view}
+            filters={filters}
+            options={options.value}
+            isBusy={found.isBusy}
+            error={found.error}
+            onSearch={search}
+          />
+        </details>
+        <Results found={found} reference={filters.reference} />
         {!found.error && <Exports view={view} filters={filters} isEmpty={isEmpty(found)} />}
       </Panel>
+      <section class="panel">
+        <details>
+          <summary>Verify the log against its checkpoints</summary>
+          <ChainCheckPanel />
+        </details>
+      </section>
     </>
   )
 }
 
-function Results({ found }: { found: ReturnType<typeof useAuditSearch> }) {
+type ResultsProps = {
+  readonly found: ReturnType<typeof useAuditSearch>
+  readonly reference: string | undefined
+}
+
+function Results({ found, reference }: ResultsProps) {
   const { pages, error, isBusy, isFiltered, loadMore, reload, stop } = found
   if (!pages) return error ? <LoadError error={error} onRetry={reload} /> : <Loading />
   const { next = null, searched_back_to = null, archives_note = null } = pages.at(-1) ?? {}
@@ -104,7 +118,7 @@ function Results({ found }: { found: ReturnType<typeof useAuditSearch> }) {
   return (
     <>
       {isBusy && <progress class="thin" aria-label="Searching" />}
-      <Listed pages={pages} isFiltered={isFiltered} isCut={searched_back_to !== null} />
+      <Listed pages={pages} isFiltered={isFiltered} isCut={searched_back_to !== null} reference={reference} />
       <p class="dim" role="status">
         {searched_back_to
           ? `Read ${rows} rows, back to ${toMoment(searched_back_to)}. There is more before that.`
@@ -131,53 +145,25 @@ type ListedProps = {
   readonly pages: readonly AuditPage[]
   readonly isFiltered: boolean
   readonly isCut: boolean
+  readonly reference: string | undefined
 }
 
-function Listed({ pages, isFiltered, isCut }: ListedProps) {
+function Listed({ pages, isFiltered, isCut, reference }: ListedProps) {
   const rows = pages.flatMap((page) => (page as Partial<AuditSearchResult>).rows ?? [])
   const verifications = pages.flatMap(
     (page) => (page as Partial<VerificationSearchResult>).verifications ?? [],
   )
   if (rows.length > 0) return <RowTable rows={rows} />
   if (verifications.length > 0) return <VerificationTable verifications={verifications} />
-  const none = isCut ? 'No matches so far.' : 'Nothing fits this search.'
+  const nothing =
+    reference === undefined
+      ? 'Nothing fits this search.'
+      : `${NO_REFERENCE} Other filters may exclude it, too.`
+  const none = isCut ? 'No matches so far.' : nothing
   return (
     <Empty>
       <p>{isFiltered ? none : 'The log is empty. Every verification writes to it.'}</p>
     </Empty>
-  )
-}
-
-/** The search has ended and found nothing. */
-const isEmpty = ({ pages = [], isBusy, error }: ReturnType<typeof useAuditSearch>) =>
-  !isBusy && !error && pages.at(-1)?.next === null && pages.every((page) => countOf(page) === 0)
-
-type ExportsProps = { readonly view: AuditView; readonly filters: AuditFilters; readonly isEmpty: boolean }
-
-/** Links, because the browser then writes the file while it arrives. */
-function Exports({ view, filters, isEmpty }: ExportsProps) {
-  const canExport = useHasRole('operator')
-  if (!canExport) return null
-  if (isEmpty) return <p class="dim">There is nothing to export: a file of this search would have no rows.</p>
-  return (
-    <div class="field">
-      <div class="bar">
-        <span>Export what is listed</span>
-        <a class="button small" href={toExtractUrl(view, filters, 'csv')} download>
-          CSV
-        </a>
-        <a class="button small" href={toExtractUrl(view, filters, 'ndjson')} download>
-          NDJSON
-        </a>
-        <a class="button small" href="/admin/audit/export" download>
-          All rows
-        </a>
-      </div>
-      <small class="dim">
-        CSV and NDJSON hold what the search finds, the filter, signed checkpoints and a signature. Check such
-        a file without a database: <code>tabbat audit verify-extract FILE --public-key KEY</code>
-      </small>
-    </div>
   )
 }
 
@@ -226,10 +212,19 @@ function VerificationTable({ verifications }: { verifications: readonly Verifica
       columns={[
         { title: 'Started', cell: ({ started_at }) => <When at={started_at} to="second" /> },
         OPERATION,
-        { title: 'Outcome', cell: ({ outcome }) => toOutcome(outcome, 'none yet') },
+        {
+          title: 'Outcome',
+          cell: ({ outcome, difference }) => (
+            <>
+              {toOutcome(outcome, 'none yet')}{' '}
+              {difference && <small class="dim">{DIFFERENCES[difference]}</small>}
+            </>
+          ),
+        },
         KEY,
         { title: 'Sources', cell: toSources },
         { title: 'Took', isNumber: true, cell: toDuration },
+        { title: 'Purpose', cell: ({ purpose }) => <span class="clip">{purpose ?? '–'}</span> },
         {
           title: 'Consent',
           cell: ({ consent_reference }) => <span class="clip">{consent_reference ?? '–'}</span>,
@@ -270,6 +265,7 @@ function RowTable({ rows }: { rows: readonly AuditRowView[] }) {
 
 const PAUSE_MS = 1000
 
+/** Checks the whole log, also against a copy of its checkpoints. */
 function ChainCheckPanel() {
   const { api } = useAppContext()
   const isOperator = useHasRole('operator')
@@ -288,22 +284,18 @@ function ChainCheckPanel() {
   }, [value, reload])
   const isBusy = start.isBusy || value?.state === 'running'
   return (
-    <Panel
-      title="Verify the log against its checkpoints"
-      aside={
-        isOperator && (
-          <button type="button" class="push" disabled={isBusy} aria-busy={isBusy} onClick={() => start.run()}>
-            Verify the log
-          </button>
-        )
-      }
-    >
+    <>
+      {isOperator && (
+        <button type="button" disabled={isBusy} aria-busy={isBusy} onClick={() => start.run()}>
+          Verify the log
+        </button>
+      )}
       <ErrorNote error={start.error} />
       <QueryResult query={query} lines={2}>
         {(check) => <Verdict check={check} />}
       </QueryResult>
       {isOperator && <KeptCopy isBusy={isBusy} onFile={start.run} />}
-    </Panel>
+    </>
   )
 }
 

@@ -118,6 +118,7 @@ export const AUDIT_FILTERS = [
   'operation',
   'source',
   'consent_reference',
+  'purpose',
   'phase',
   'from',
   'to',
