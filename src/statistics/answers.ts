@@ -22,8 +22,8 @@ type Counted = AnswerCount & { count: number; written: number }
 
 export function createAnswers(table: Pick<StatisticsTable, 'setAnswers'>, node: string): Answers {
   const counted = new Map<string, Counted>()
-  /** The rows of the minute that runs, by mode and code: counting one request is one look-up. */
-  let current = new Map<string, readonly Counted[]>()
+  /** The rows of the minute that runs, by mode, then by code: two look-ups cost less than one joined name. */
+  let current = new Map<string, Map<string, readonly Counted[]>>()
   let minute = 0
 
   const openRows = (mode: string, code: string): readonly Counted[] => {
@@ -36,16 +36,19 @@ export function createAnswers(table: Pick<StatisticsTable, 'setAnswers'>, node: 
       return row
     })
   }
+  const openCurrent = (mode: string, code: string): readonly Counted[] => {
+    const ofMode = current.get(mode) ?? new Map<string, readonly Counted[]>()
+    const rows = openRows(mode, code)
+    current.set(mode, ofMode.set(code, rows))
+    return rows
+  }
   const count = (mode: string, code: string) => {
     const now = Math.floor(Date.now() / MINUTE_MS)
     if (now !== minute) {
       minute = now
       current = new Map()
     }
-    const kind = `${mode} ${code}`
-    const known = current.get(kind)
-    const rows = known ?? openRows(mode, code)
-    if (!known) current.set(kind, rows)
+    const rows = current.get(mode)?.get(code) ?? openCurrent(mode, code)
     for (const row of rows) row.count += 1
   }
   const write = async () => {
