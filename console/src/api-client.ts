@@ -50,7 +50,10 @@ export function createApiClient({ onSignedOut, onUnreachable, onActivity, onConf
       return response
     }
     const error = await readError(response)
-    if (error.code === 'signed_out') onSignedOut()
+    if (error.code === 'signed_out') {
+      onSignedOut()
+      throw new ApiError(error.status, error.code, 'Your session had ended. Nothing was changed: try again.')
+    }
     if (error.code === 'confirm_first' && !isRepeated && (await onConfirm())) return send(path, init, true)
     throw error
   }

@@ -1,7 +1,7 @@
-import { render } from 'preact'
-import { movePathToHash, useRoute } from './route.ts'
+import { type ComponentChildren, render } from 'preact'
+import { movePathToHash, type Route, useRoute } from './route.ts'
 import './style.css'
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { CurrentSession, Session } from '../../src/admin/sessions.ts'
 import { type ApiError, createApiClient } from './api-client.ts'
 import { AppContext } from './app-context.ts'
@@ -24,11 +24,10 @@ type SessionState = Session | null | undefined
 
 function App() {
   const route = useRoute()
-  const [session, setSession] = useState<SessionState>()
+  const { session, setSession, ended, entries } = useSession()
   const [error, setError] = useState<ApiError>()
   const confirmation = useConfirmation()
   const connection = useConnection()
-  const lastActivityAt = useRef(Date.now())
   const { setOffline } = connection
   const api = useMemo(
     () =>
@@ -40,21 +39,23 @@ function App() {
         },
         onConfirm: confirmation.ask,
       }),
-    [setOffline, confirmation.ask],
+    [setOffline, confirmation.ask, setSession],
   )
   const recheckSession = useCallback(() => {
     api.get<CurrentSession>('/admin/session').then((found) => {
       setSession(found.session)
       setError(undefined)
     }, setError)
-  }, [api])
+  }, [api, setSession])
   const isInvited = route.page === 'invite'
   useEffect(() => {
     // A visitor with a one-time link has no session yet.
     if (!isInvited) recheckSession()
   }, [recheckSession, connection.reconnects, isInvited])
-  useIdleEnd(session, lastActivityAt, recheckSession)
+  useIdleEnd(session, recheckSession)
 
+  /** After its end, a page stays below the sign-in form with what was entered in it. */
+  const shown = session ?? (ended && !PERSONAL_PAGES.includes(route.page) ? ended.session : undefined)
   const enter = (found: Session) => {
     setSession(found)
     if (isInvited) location.hash = toHash('overview')
@@ -73,27 +74,115 @@ function App() {
         <Invite api={api} token={route.rest} onEnter={enter} />
       ) : session === undefined ? (
         <Starting error={connection.isOffline ? undefined : error} onRetry={recheckSession} />
-      ) : session === null ? (
-        <SignIn api={api} onEnter={enter} />
       ) : (
-        <AppContext.Provider
-          value={{
-            api,
-            session,
-            reconnects: connection.reconnects,
-            recheckSession,
-            checkConnection: connection.check,
-          }}
-        >
-          {session.must_set_up ? (
-            <RequiredFactor />
-          ) : (
-            <Shell page={findPage(route.page, session.role)} rest={route.rest} />
+        <>
+          {session === null && (
+            <Entry isOverPage={shown !== undefined}>
+              <SignIn api={api} onEnter={enter} {...(ended ? { notice: toNotice(ended, shown) } : {})} />
+            </Entry>
           )}
-          {confirmation.end && <ConfirmIdentity onEnd={confirmation.end} />}
-        </AppContext.Provider>
+          {shown && (
+            <div key={`${shown.name} ${shown.role}`} hidden={session === null}>
+              <AppContext.Provider
+                value={{
+                  api,
+                  session: shown,
+                  reconnects: connection.reconnects + entries,
+                  recheckSession,
+                  checkConnection: connection.check,
+                }}
+              >
+                <SignedIn route={route} session={shown} confirmation={confirmation} />
+              </AppContext.Provider>
+            </div>
+          )}
+        </>
       )}
     </>
+  )
+}
+
+type SignedInProps = {
+  readonly route: Route
+  readonly session: Session
+  readonly confirmation: Confirmation
+}
+
+const SignedIn = ({ route, session, confirmation }: SignedInProps) => (
+  <>
+    {session.must_set_up ? (
+      <RequiredFactor />
+    ) : (
+      <Shell page={findPage(route.page, session.role)} rest={route.rest} />
+    )}
+    {confirmation.end && <ConfirmIdentity onEnd={confirmation.end} />}
+  </>
+)
+
+/** They may show data of people, which do not stay in a browser after the session. */
+const PERSONAL_PAGES = ['records', 'people', 'try', 'batches', 'audit']
+
+type Ended = { readonly session: Session; readonly why: string }
+
+/** The session, and after its end by itself what it was. */
+function useSession() {
+  const [session, setState] = useState<SessionState>()
+  const [ended, setEnded] = useState<Ended>()
+  const [entries, setEntries] = useState(0)
+  const latest = useRef<SessionState>(undefined)
+  const setSession = useCallback((found: Session | null) => {
+    const before = latest.current
+    latest.current = found
+    setState(found)
+    if (found === null && before) setEnded({ session: before, why: toReason(before) })
+    // The streams of a page that stayed have ended.
+    if (found && before === null) setEntries((count) => count + 1)
+  }, [])
+  return { session, setSession, ended, entries }
+}
+
+const IDLE_MS = 15 * 60_000
+/** When the server last accepted a request that the user caused. */
+const lastActivityAt = { current: Date.now() }
+
+function toReason({ expires_at }: Session): string {
+  if (Date.now() >= Date.parse(expires_at)) return 'Your session ended, because you signed in 8 hours ago.'
+  if (Date.now() >= lastActivityAt.current + IDLE_MS)
+    return 'Your session ended, because nothing was done for 15 minutes.'
+  return 'Your session has ended: nothing was done for 15 minutes, it was ended elsewhere, or your role or password was changed.'
+}
+
+const toNotice = ({ why }: Ended, shown: Session | undefined) =>
+  shown
+    ? `${why} Sign in again: what you have entered is still there.`
+    : `${why} Sign in again. What was on the page was removed, because it may be about people.`
+
+/** The sign-in form; over the page that stays, as a dialog, so that the dialogs of that page cannot be used. */
+function Entry({ isOverPage, children }: { isOverPage: boolean; children: ComponentChildren }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => {
+    if (!isOverPage) return
+    const before = document.activeElement
+    dialog.current?.showModal()
+    return () => {
+      // After the page is shown again.
+      setTimeout(() => before instanceof HTMLElement && before.focus())
+    }
+  }, [isOverPage])
+  if (!isOverPage) return <>{children}</>
+  return (
+    <dialog
+      ref={dialog}
+      class="entry"
+      aria-label="Sign in"
+      onCancel={(event) => event.preventDefault()}
+      onKeyDown={(event) => {
+        // Browsers close a dialog on the second Escape, even if the first was prevented.
+        if (event.key === 'Escape') event.preventDefault()
+      }}
+    >
+      {children}
+    </dialog>
   )
 }
 
@@ -112,11 +201,7 @@ function skip(): void {
 }
 
 /** Checks the session once its time without activity is over, so that the sign-in form appears by itself. */
-function useIdleEnd(
-  session: SessionState,
-  lastActivityAt: { current: number },
-  recheckSession: () => void,
-): void {
+function useIdleEnd(session: SessionState, recheckSession: () => void): void {
   useEffect(() => {
     if (!session) return
     const idleMs = Date.parse(session.idle_until) - Date.now()
@@ -128,7 +213,7 @@ function useIdleEnd(
       recheckSession()
     }, 5000)
     return () => clearInterval(timer)
-  }, [session, lastActivityAt, recheckSession])
+  }, [session, recheckSession])
 }
 
 type End = (isConfirmed: boolean) => void

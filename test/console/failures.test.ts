@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
-import { CHROMIUM, launch, type Visit, visit } from './browser.ts'
+import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
 import {
   acceptInvitation,
   type ConsoleServer,
@@ -78,6 +78,69 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     await page.getByRole('heading', SIGN_IN).waitFor()
     await signIn(page, 'ada')
     await page.getByText('Version 1 is active.').waitFor()
+    visitor.expectClean()
+  })
+
+  it('says why a session ended in the middle of a form, and keeps the form', async () => {
+    const { page } = visitor
+    visitor.allow(/status of 401/)
+    await open(page)
+    await signIn(page, 'ada')
+    await go(page, 'Keys')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Create a key' })
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('night shift')
+    server.ageSessions(16 * MINUTE_MS)
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await page.getByText('nothing was done for 15 minutes').waitFor()
+    await page.getByText('what you have entered is still there').waitFor()
+    expect(await page.getByRole('heading', { level: 1 }).allTextContents()).toEqual([' Sign in to Tabbat'])
+    expect(await findAxeViolations(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    await signIn(page, 'ada')
+    await dialog.getByText('Your session had ended. Nothing was changed: try again.').first().waitFor()
+    expect(await dialog.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('night shift')
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await page.getByText('Copy the key now.').waitFor()
+    visitor.expectClean()
+  })
+
+  it('keeps nothing of a page about people when the session ends', async () => {
+    const { page } = visitor
+    await open(page)
+    await signIn(page, 'ada')
+    await go(page, 'Try it')
+    await page.getByText('Code examples').waitFor()
+    visitor.allow(/status of 401/)
+    server.ageSessions(16 * MINUTE_MS)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('What was on the page was removed').waitFor()
+    expect(await page.locator('.shell').count()).toBe(0)
+    visitor.expectClean()
+  })
+
+  it('keeps nothing for another account', async () => {
+    const { page } = visitor
+    visitor.allow(/status of 401/)
+    await acceptInvitation(page, await server.invite('operator'), 'dayo')
+    await go(page, 'Keys')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Name' }).fill('night shift')
+    server.ageSessions(16 * MINUTE_MS)
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('heading', SIGN_IN).waitFor()
+    await signIn(page, 'ada')
+    await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    visitor.expectClean()
+  })
+
+  it('says on a loopback address that passkeys need a name', async () => {
+    const { page } = visitor
+    await open(page)
+    const { port } = new URL(server.admin)
+    await page.getByRole('link', { name: `http://localhost:${port}/console` }).waitFor()
     visitor.expectClean()
   })
 

@@ -20,7 +20,8 @@ export function Account() {
   const current = useQuery<CurrentSession>('/admin/session').value?.session ?? session
   const signOut = useMutation(async () => {
     await api.post('/admin/session/sign-out')
-    recheckSession()
+    // Nothing of the session stays in the page.
+    location.reload()
   })
   return (
     <>

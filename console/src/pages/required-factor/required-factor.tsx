@@ -13,7 +13,8 @@ export function RequiredFactor() {
   }, [])
   const signOut = useMutation(async () => {
     await api.post('/admin/session/sign-out')
-    recheckSession()
+    // Nothing of the session stays in the page.
+    location.reload()
   })
   return (
     <main id="main" class="alone" tabIndex={-1}>

@@ -19,10 +19,15 @@ const PROBLEMS: Readonly<Record<string, string>> = {
     'Another account here has your name. Ask an owner to remove it, or to choose another claim for names.',
 }
 
-type SignInProps = { readonly api: ApiClient; readonly onEnter: (session: Session) => void }
+type SignInProps = {
+  readonly api: ApiClient
+  readonly onEnter: (session: Session) => void
+  /** Why the form is shown. */
+  readonly notice?: string
+}
 
 /** Shown instead of any page until the user has signed in. */
-export function SignIn({ api, onEnter }: SignInProps) {
+export function SignIn({ api, onEnter, notice }: SignInProps) {
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
   const form = useRef<HTMLFormElement>(null)
@@ -48,6 +53,11 @@ export function SignIn({ api, onEnter }: SignInProps) {
         <h1>
           <Mark /> Sign in to Tabbat
         </h1>
+        {notice !== undefined && (
+          <p class="note warn" role="status">
+            {notice}
+          </p>
+        )}
         <TextField label="Name" value={name} onValue={setName} autocomplete="username" required />
         <SecretField
           label="Password"
@@ -92,6 +102,11 @@ function OtherWays({ api, onEnter }: SignInProps) {
           Sign in with a passkey
         </button>
       )}
+      {isLoopbackAddress() && (
+        <small class="dim">
+          Passkeys need a name instead of an address: open <a href={toLocalhost()}>{toLocalhost()}</a>.
+        </small>
+      )}
       {hasSso && (
         <a class="button" href="/admin/sso/start">
           Sign in with single sign-on
@@ -105,6 +120,9 @@ function OtherWays({ api, onEnter }: SignInProps) {
     </>
   )
 }
+
+const isLoopbackAddress = () => /^127\.|^\[::1\]$/.test(location.hostname)
+const toLocalhost = () => `${location.protocol}//localhost:${location.port}/console`
 
 /** `#/sign-in/sso_failed` is the address after a failed single sign-on. It is not a page. */
 function takeProblem(): string {
