@@ -152,6 +152,8 @@ export const StorageView = Type.Object({
     }),
   ),
   days_left: Type.Nullable(Type.Integer()),
+  /** The last one of tabbat backup. Null: none was made. */
+  backup: Type.Nullable(Type.Object({ at: Time, bytes: Type.Nullable(Bytes) })),
   /** The settings that say how long data is kept. */
   keep: Type.Array(Type.Object({ setting: Type.String(), value: Type.String() })),
 })
@@ -169,7 +171,11 @@ const viewStorage = defineRoute({
     const { store, config } = context
     const report = await readStorage(store, config, Date.now())
     const archives = await store.archives.list()
-    return toView(report, archives, config)
+    const { last_backup_at: at, last_backup_bytes: bytes } = await store.meta.read()
+    return {
+      ...toView(report, archives, config),
+      backup: at === undefined ? null : { at, bytes: bytes === undefined ? null : Number(bytes) },
+    }
   },
 })
 
@@ -180,7 +186,7 @@ const toView = (
   report: StorageReport,
   archives: readonly ArchiveRow[],
   { databaseUrl, shownSettings }: AdminDeps['context']['config'],
-): StorageView => ({
+): Omit<StorageView, 'backup'> => ({
   database: databaseUrl === undefined ? 'sqlite' : 'postgres',
   total_bytes: report.total,
   free_inside_bytes: report.freeInside,

@@ -90,7 +90,8 @@ async function writeRecorded(context: CommandContext, file: string, force: boole
   await audit.record([{ ...entry, outcome: 'ok' }])
   try {
     const backup = await write(context, file, force)
-    await store.meta.set({ last_backup_at: backup.header.created_at })
+    const bytes = String(statSync(file).size)
+    await store.meta.set({ last_backup_at: backup.header.created_at, last_backup_bytes: bytes })
     return backup
   } catch (error) {
     await audit.record([{ ...entry, outcome: 'failed' }]).catch(() => {})

@@ -7,6 +7,7 @@ const META_NAMES = [
   'carried_keys',
   'created_at',
   'last_backup_at',
+  'last_backup_bytes',
   'last_scrub_at',
   'revocations_noted_at',
 ] as const

@@ -143,7 +143,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
       .getByRole('row', { name: /loans app/ })
     await expect.poll(() => row.textContent()).toMatch(/active1/)
     const usage = page.getByRole('region', { name: 'Usage of keys' }).getByRole('row', { name: /loans app/ })
-    await expect.poll(() => usage.textContent()).toMatch(/^20\d\d-\d\dloans app .*10000\.00$/)
+    await expect.poll(() => usage.textContent()).toMatch(/^20\d\d-\d\dloans app .*1000₦0\.00$/)
     await row.getByRole('button', { name: 'Change loans app' }).click()
     const form = page.getByRole('dialog', { name: 'Change this key' })
     await form.getByRole('textbox', { name: 'Owner' }).fill('Payments team')

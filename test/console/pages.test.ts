@@ -82,6 +82,14 @@ describe.skipIf(!CHROMIUM)('every page', () => {
     at.visitor.expectClean()
   })
 
+  it('says which lists of the catalogue are old', async () => {
+    const { page } = at.visitor
+    await page.goto(`${at.server.admin}/console#/catalogue`)
+    const spectranet = page.locator('summary').filter({ hasText: 'Internet spectranet' })
+    await expect.poll(() => spectranet.textContent()).toMatch(/as of 1 Jan 2022 \d+ years old/)
+    at.visitor.expectClean()
+  })
+
   it('says what to do if its script cannot be loaded', async () => {
     const { page } = at.visitor
     at.visitor.allow(/Failed to (load resource|fetch)/)

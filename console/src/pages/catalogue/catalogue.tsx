@@ -106,6 +106,19 @@ const toTitle = (title: string) =>
 
 type ListProps = { readonly list: CatalogueView['lists'][number]; readonly isOpen: boolean }
 
+const DAY_MS = 86_400_000
+/** Prices of a list that was not renewed for so long are probably wrong. */
+const OLD_DAYS = 180
+const MONTH_DAYS = 30.44
+
+/** Said only of an old list. */
+function Age({ asOf }: { asOf: string }) {
+  const days = (Date.now() - Date.parse(asOf)) / DAY_MS
+  if (!(days > OLD_DAYS)) return null
+  const months = Math.floor(days / MONTH_DAYS)
+  return <Pill tone="warn">{months < 24 ? `${months} months` : `${Math.floor(months / 12)} years`} old</Pill>
+}
+
 /** Rendered when opened, because a catalogue may have thousands of items. */
 function List({ list, isOpen }: ListProps) {
   const [isShown, setShown] = useState(isOpen)
@@ -117,7 +130,9 @@ function List({ list, isOpen }: ListProps) {
           <small class="dim number">
             {list.items.length === 1 ? '1 item' : `${toCount(list.items.length)} items`}
           </small>
-          <small class="dim">as of {toDay(list.as_of)}</small>
+          <small class="dim">
+            as of {toDay(list.as_of)} <Age asOf={list.as_of} />
+          </small>
         </span>
       </summary>
       {isShown && list.items.length === 0 && <p class="dim">This list is empty.</p>}

@@ -11,7 +11,7 @@ import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { SearchedRows } from '../../components/searched-rows.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
-import { toCount } from '../../format.ts'
+import { toCount, toNaira } from '../../format.ts'
 import { toHash } from '../../hash.ts'
 import { useFilters } from '../../route.ts'
 import { useQuery } from '../../use-query.ts'
@@ -187,7 +187,7 @@ const UsageTable = ({ rows }: { rows: readonly Row[] }) => (
       { title: 'Not verified', cell: ({ not_verified }) => toCount(not_verified), isNumber: true },
       { title: 'Failed', cell: ({ failed }) => toCount(failed), isNumber: true },
       { title: 'Paid calls', cell: ({ paid_calls }) => toCount(paid_calls), isNumber: true },
-      { title: 'Cost (₦)', cell: ({ cost_naira }) => cost_naira.toFixed(2), isNumber: true },
+      { title: 'Cost', cell: ({ cost_naira }) => toNaira(cost_naira * 100), isNumber: true },
     ]}
   />
 )

@@ -19,6 +19,7 @@ export function Storage() {
             <Size view={view} />
             <Growth view={view} />
           </div>
+          <Backups view={view} />
           <Archives view={view} />
           <History view={view} />
           {view.tables.length > 0 && <Tables view={view} />}
@@ -170,6 +171,76 @@ function Tables({ view: { tables } }: Props) {
   )
 }
 
+function Backups({ view: { backup } }: Props) {
+  return (
+    <Panel title="Backups">
+      {backup === null ? (
+        <p>
+          <Pill tone="warn">none</Pill> No backup was made with <code>tabbat backup FILE</code>.
+        </p>
+      ) : (
+        <Facts
+          facts={[
+            ['Last backup', <When key="at" at={backup.at} />],
+            ['Size', backup.bytes === null ? 'not noted' : toBytes(backup.bytes)],
+          ]}
+        />
+      )}
+      <p class="dim">
+        Check that a backup can be restored: <code>tabbat backup check FILE</code>. The server does not see
+        where backups are kept, nor whether they were checked.
+      </p>
+    </Panel>
+  )
+}
+
+type Words = { readonly kept: (time: string) => string; readonly off: string }
+
+const RETENTION: Readonly<Record<string, Words>> = {
+  TABBAT_AUDIT_KEEP: {
+    kept: (time) => `Audit rows are archived, in whole months, after ${time}.`,
+    off: 'Audit rows are never archived by themselves.',
+  },
+  TABBAT_RECORDS_KEEP: {
+    kept: (time) => `Your own records are erased ${time} after their import.`,
+    off: 'Your own records are never erased by themselves.',
+  },
+  TABBAT_STATISTICS_KEEP: {
+    kept: (time) => `The figures of a day are deleted after ${time}.`,
+    off: 'The figures of a day are never deleted.',
+  },
+  TABBAT_REQUESTS_KEEP: {
+    kept: (time) => `The request log has the last ${time}.`,
+    off: 'There is no request log.',
+  },
+  TABBAT_REQUESTS_MAX: {
+    kept: (count) => `The request log has at most ${toCount(Number(count))} requests.`,
+    off: 'The number of requests in the request log is not limited.',
+  },
+  TABBAT_WEBHOOKS_LOG: {
+    kept: (time) => `Deliveries of webhooks are deleted after ${time}.`,
+    off: 'Deliveries of webhooks are not kept.',
+  },
+  TABBAT_PENDING_KEEP: {
+    kept: (time) => `Answers that came later can be read for ${time}.`,
+    off: 'Answers that came later are not kept.',
+  },
+}
+
+const UNITS: Readonly<Record<string, string>> = { m: 'minute', h: 'hour', d: 'day', w: 'week', y: 'year' }
+
+/** `2y` becomes `2 years`. */
+function toTimeWords(value: string): string {
+  const [, count = '', unit = ''] = /^(\d+)([mhdwy])$/.exec(value) ?? []
+  return count === '' ? value : `${count} ${UNITS[unit]}${count === '1' ? '' : 's'}`
+}
+
+function toRetention({ setting, value }: StorageView['keep'][number]): string {
+  const words = RETENTION[setting]
+  if (!words) return ''
+  return value === 'off' ? words.off : words.kept(toTimeWords(value))
+}
+
 function Kept({ view: { keep } }: Props) {
   return (
     <Panel title="How long data is kept">
@@ -180,8 +251,10 @@ function Kept({ view: { keep } }: Props) {
         columns={[
           { title: 'Setting', cell: ({ setting }) => <code>{setting}</code> },
           { title: 'Value', cell: ({ value }) => value },
+          { title: 'Meaning', cell: toRetention },
         ]}
       />
+      <p class="dim">Every node looks once an hour for what is older, and deletes or archives it then.</p>
     </Panel>
   )
 }
