@@ -9,12 +9,13 @@ import { auditBy } from '../audit/audit-log.ts'
 import { CHECKPOINT_FILE } from '../audit/checkpoint-folder.ts'
 import { exportRows } from '../audit/export.ts'
 import type { ExtractFormat } from '../audit/extract/extract-format.ts'
+import { listExtractFacts, verifyExtract } from '../audit/extract/verify-extract.ts'
 import { writeExtract } from '../audit/extract/write-extract.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
 import { AdminError } from '../contract/error.ts'
 import type { Actor } from '../contract/role.ts'
-import { Type } from '../contract/schema.ts'
+import { type Static, Type } from '../contract/schema.ts'
 import { UserError } from '../errors.ts'
 import { readBodyPieces } from '../http/body.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -68,6 +69,57 @@ const exportCsv = defineRoute({
   stream: 'text/csv',
   output: Type.String(),
   run: (deps, { input, actor }) => exportExtract(deps, actor, input, 'csv'),
+})
+
+const readPublicKey = defineRoute({
+  name: 'read_audit_public_key',
+  tag,
+  method: 'GET',
+  path: '/admin/audit/public-key.pem',
+  summary:
+    'The public key that checks extracts, checkpoints and proofs (PEM), as "tabbat audit public-key" prints it.',
+  role: 'viewer',
+  stream: 'application/x-pem-file',
+  output: Type.String(),
+  run: async ({ context }) => {
+    const { publicKey } = createSigner(context.keyring()['audit-signing'])
+    return new WithHeaders(toPieces(publicKey), [
+      'content-disposition',
+      'attachment; filename="tabbat-audit-key.pem"',
+    ])
+  },
+})
+
+async function* toPieces(text: string) {
+  yield text
+}
+
+/** `facts` are sentences: what the extract holds, and what the check does not show. */
+export const ExtractCheck = Type.Object({
+  sound: Type.Boolean(),
+  rows: Type.Nullable(Type.Integer()),
+  facts: Type.Array(Type.String()),
+})
+export type ExtractCheck = Static<typeof ExtractCheck>
+
+const checkExtract = defineRoute({
+  name: 'check_extract',
+  tag,
+  method: 'POST',
+  path: '/admin/audit/extract/check',
+  summary:
+    'Check an uploaded extract (application/x-ndjson, also for a CSV file; at most 80 MB, not compressed) with the public key of this log.',
+  role: 'operator',
+  isUpload: true,
+  output: ExtractCheck,
+  run: async ({ context }, { exchange }) => {
+    const { publicKey } = createSigner(context.keyring()['audit-signing'])
+    const pieces = checkPieces(readBodyPieces(exchange))
+    const result = await verifyExtract(pieces, toPublicKey(publicKey, 'The key'))
+    if (result.sound) return { sound: true, rows: result.rows, facts: listExtractFacts(result) }
+    const where = result.line === null ? '' : `Line ${result.line}: `
+    return { sound: false, rows: null, facts: [`${where}${result.reason}.`] }
+  },
 })
 
 async function exportExtract(deps: AdminDeps, actor: Actor, input: ExtractQuery, format: ExtractFormat) {
@@ -170,6 +222,8 @@ export const AUDIT_LOG_ROUTES: readonly AdminRoute[] = [
   exportLog,
   exportNdjson,
   exportCsv,
+  readPublicKey,
+  checkExtract,
 ]
 
 /** A checkpoints.log is rotated at 64 MB. */

@@ -44,7 +44,7 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
   readonly input?: Input
   readonly output: Output
   /** The content type of a streamed response. */
-  readonly stream?: 'application/x-ndjson' | 'text/event-stream' | 'text/csv'
+  readonly stream?: 'application/x-ndjson' | 'text/event-stream' | 'text/csv' | 'application/x-pem-file'
   /** Reads much of the audit log or the request log: two of a session run at a time. */
   readonly isSearch?: boolean
   /** The body is a file, which `run` reads itself. */

@@ -297,6 +297,23 @@ describe('an export', () => {
     expect(lines.filter((line) => line.includes('"phase":"source_checked"'))).toHaveLength(40)
   })
 
+  it('is checked where it was made, with the key that can be downloaded', async () => {
+    const headers = { cookie: operator }
+    const pem = await (await fetch(`${at.url}/admin/audit/public-key.pem`, { headers })).text()
+    expect(pem).toBe(createSigner(at.context.keyring()['audit-signing']).publicKey)
+    const content = await (await fetch(`${at.url}/admin/audit/extract.csv`, { headers })).text()
+    const check = async (body: string) => {
+      const type = { 'content-type': 'application/x-ndjson' }
+      const init = { method: 'POST', headers: { ...headers, ...type, origin: at.url }, body }
+      return (await fetch(`${at.url}/admin/audit/extract/check`, init)).json()
+    }
+    expect(await check(content)).toMatchObject({ sound: true, rows: expect.any(Number) })
+    expect(await check(content.replace('verified', 'refused!'))).toMatchObject({
+      sound: false,
+      facts: [expect.stringMatching(/^Line \d+: /)],
+    })
+  })
+
   it('names an invalid filter', async () => {
     const answer = await at.request('/admin/audit/extract.csv?person=1', { cookie: operator })
     expect([answer.status, Object.keys(answer.json().errors as object)]).toEqual([422, ['person']])

@@ -129,6 +129,12 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
       unproved: 0,
       about: { filter: { person: expect.stringMatching(/^[0-9a-f]{64}$/) } },
     })
+    expect(await page.getByRole('link', { name: 'Download the public key' }).getAttribute('href')).toBe(
+      '/admin/audit/public-key.pem',
+    )
+    await page.getByLabel('Check an extract').setInputFiles(path)
+    await page.getByText('The extract is as it was signed.').waitFor()
+    expect(await findAxeViolations(page)).toEqual([])
     await page.getByRole('button', { name: 'Remove the filter One person' }).click()
     await countListed().toBe(4)
     await page.goto(`${server.admin}/console#/audit?person=${JSON.parse(result).about.filter.person}`)

@@ -1,13 +1,16 @@
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { AuditOptions } from '../../../../src/admin/audit.ts'
+import type { ExtractCheck } from '../../../../src/admin/audit-export.ts'
 import type { ApiError } from '../../api-client.ts'
-import { useHasRole } from '../../app-context.ts'
+import { useAppContext, useHasRole } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { SecretField, SelectField, TextField } from '../../components/field.tsx'
+import { FileField } from '../../components/file-field.tsx'
 import { KeyField } from '../../components/key-field.tsx'
 import { toLabel, toMoment, toOperation } from '../../format.ts'
 import { NUMBER_KINDS } from '../../number-kinds.ts'
+import { useMutation } from '../../use-mutation.ts'
 import type { TypedNumber } from './use-audit-search.ts'
 import {
   AUDIT_FILTERS,
@@ -329,10 +332,50 @@ export function Exports({ view, filters, isEmpty }: ExportsProps) {
           All rows
         </a>
       </div>
+      <ExtractCheckForm />
       <small class="dim">
-        CSV and NDJSON hold what the search finds, the filter, signed checkpoints and a signature. Check such
-        a file without a database: <code>tabbat audit verify-extract FILE --public-key KEY</code>
+        <a href="/admin/audit/public-key.pem" download>
+          Download the public key
+        </a>
+        . CSV and NDJSON hold what the search finds, the filter, signed checkpoints and a signature. Check
+        such a file without a database: <code>tabbat audit verify-extract FILE --public-key KEY</code>
       </small>
     </div>
+  )
+}
+
+/** Whether a file that was handed out is still as it was signed. */
+function ExtractCheckForm() {
+  const { api } = useAppContext()
+  const [result, setResult] = useState<ExtractCheck>()
+  const check = useMutation(async (file: File) => {
+    setResult(undefined)
+    const options = { type: 'application/x-ndjson', key: '' }
+    setResult(await api.upload<ExtractCheck>('/admin/audit/extract/check', file, options))
+  })
+  return (
+    <>
+      <FileField
+        label="Check an extract"
+        help="A CSV or NDJSON file of this log, at most 80 MB."
+        accept=".csv,.ndjson"
+        onFile={(file) => file && check.run(file)}
+      />
+      <ErrorNote error={check.error} />
+      {result && (
+        <div class={`note ${result.sound ? 'good' : 'bad'}`} role={result.sound ? 'status' : 'alert'}>
+          <p>
+            <b>{result.sound ? 'The extract is as it was signed.' : 'The extract is NOT good.'}</b>
+          </p>
+          <ul>
+            {result.facts.map((fact) => (
+              <li key={fact} class="breaks">
+                {fact}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </>
   )
 }
