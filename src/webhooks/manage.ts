@@ -45,11 +45,12 @@ export async function createEndpoint(deps: EndpointDeps, request: EndpointReques
   const id = `whk_${randomBytes(8).toString('hex')}`
   const secret = createSecret()
   const sealed = sealSecret(keyring['webhook-secret'], id, secret)
-  await audit.record([toEntry('webhook_created', id, toGrantedText(options))])
+  const entry = toEntry('webhook_created', id, toGrantedText(options))
+  await audit.record([entry])
   const row = { id, ...options, createdAt: steadyNow(), secret: sealed }
-  if (!(await store.webhooks.insert(row, MAX_ENDPOINTS)))
-    throw new UserError(`There are ${MAX_ENDPOINTS} endpoints, which is the most. Delete one first.`)
-  return { secret, row: await findEndpoint(deps, id) }
+  if (await store.webhooks.insert(row, MAX_ENDPOINTS)) return { secret, row: await findEndpoint(deps, id) }
+  await audit.record([{ ...entry, outcome: 'refused' }])
+  throw new UserError(`There are ${MAX_ENDPOINTS} endpoints, which is the most. Delete one first.`)
 }
 
 /** Both secrets sign until the overlap ends, so that the receiver can change over at any time before. */

@@ -107,6 +107,22 @@ describe('an endpoint', () => {
   })
 })
 
+it('an endpoint above the most is refused, and the log says so', async () => {
+  const own = await openTestConsole({ TABBAT_WEBHOOKS_PRIVATE: 'on' })
+  const cookie = await own.openSession('operator')
+  const { store } = own.context
+  const body = { name: 'shop', url: receiver.url, events: ['source.down'] }
+  const ask = () => own.request('/admin/webhooks', { cookie, body })
+  for (let count = 0; count < 250; count++) expect((await ask()).status).toBe(200)
+  const refused = await ask()
+  expect([refused.status, refused.json().message]).toEqual([409, expect.stringContaining('Delete one first')])
+  const rows = await store.database
+    .prepare("SELECT outcome FROM audit WHERE phase = 'webhook_created' ORDER BY sequence")
+    .all()
+  expect(rows.slice(-3).map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'refused'])
+  await own.close()
+})
+
 describe('deliveries', () => {
   it('are listed with every attempt, and sent again', async () => {
     const { row } = await create({ events: ['spend.near_cap'] })
