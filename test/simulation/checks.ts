@@ -336,6 +336,7 @@ function findCountFaults({ audit, rows }: Facts): string[] {
 }
 
 /** A request that was under way when the person was erased may still be answered. */
+/** A batch that is accepted after an erasure brings its people back: its caller sent it again. */
 function findUnerased({ book, rows, toSubject }: Facts): string[] {
   const answered = book.attempts.flatMap(({ wish, status, askedAt, isRead, isReplay }) => {
     const erasedAt = book.erased.get(wish.number) ?? Number.POSITIVE_INFINITY
@@ -344,8 +345,14 @@ function findUnerased({ book, rows, toSubject }: Facts): string[] {
       ? [`${wish.id} was erased, and its record is still given`]
       : []
   })
+  const isAskedLater = (number: string, at: number) =>
+    book.batches.some(
+      ({ acceptedAt, wishes }) => acceptedAt > at && wishes.some((wish) => wish.number === number),
+    )
   const erased = new Map(
-    [...book.erased].flatMap(([number, at]) => (Number.isFinite(at) ? [[toSubject(number), number]] : [])),
+    [...book.erased].flatMap(([number, at]) =>
+      Number.isFinite(at) && !isAskedLater(number, at) ? [[toSubject(number), number]] : [],
+    ),
   )
   const find = (table: string, columns: readonly string[]) =>
     rows(table).flatMap((row) => {
