@@ -151,7 +151,8 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
       .getByRole('dialog')
       .getByRole('link', { name: /loans app/ })
       .click()
-    await page.getByRole('heading', { name: 'Audit', level: 1 }).waitFor()
+    await page.waitForURL(/#\/keys\/\w+/)
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Shortcuts' }).waitFor()
     // In a dialog, keys are text.
@@ -165,6 +166,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
   it('does not take / while a text is typed, and has the search at 390 px', async () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/audit`)
+    await page.getByText('Filter by key, person, outcome, purpose…').click()
     const reference = page.getByRole('textbox', { name: 'Reference', exact: true })
     await reference.fill('a')
     await reference.press('/')
