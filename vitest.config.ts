@@ -70,6 +70,8 @@ export default defineConfig({
       {
         test: {
           ...shared,
+          // They wait for browsers and for other processes even more.
+          maxWorkers: 4,
           name: 'system',
           include: system,
           ...opening,
