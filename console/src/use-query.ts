@@ -25,3 +25,12 @@ export function useQuery<T>(path: string): Query<T> {
   const { value, error } = result.path === path ? result : {}
   return { value, error, reload }
 }
+
+/** Loads again after each interval, while it is on. */
+export function useReloads(reload: () => void, intervalMs: number, isOn = true): void {
+  useEffect(() => {
+    if (!isOn) return
+    const timer = setInterval(reload, intervalMs)
+    return () => clearInterval(timer)
+  }, [reload, intervalMs, isOn])
+}

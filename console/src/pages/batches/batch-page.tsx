@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { ListedBatch, OneBatch } from '../../../../src/admin/batches.ts'
 import { useHasRole } from '../../app-context.ts'
 import { Facts } from '../../components/facts.tsx'
@@ -6,7 +6,7 @@ import { KeyLink, ObjectPage } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount } from '../../format.ts'
-import { useQuery } from '../../use-query.ts'
+import { useQuery, useReloads } from '../../use-query.ts'
 import { BatchActions, BatchDialogs, BatchState, Done, isOpen, type OpenBatch } from './batch-dialogs.tsx'
 
 const RELOAD_MS = 2000
@@ -19,11 +19,7 @@ export function BatchPage({ id }: { id: string }) {
   const [key, setKey] = useState('')
   const { value, reload } = query
   const isRunning = value !== undefined && isOpen(value.batch)
-  useEffect(() => {
-    if (!isRunning) return
-    const timer = setInterval(reload, RELOAD_MS)
-    return () => clearInterval(timer)
-  }, [isRunning, reload])
+  useReloads(reload, RELOAD_MS, isRunning)
   const close = () => setOpen(undefined)
   const done = () => {
     close()

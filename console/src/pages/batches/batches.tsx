@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { BatchList, ListedBatch, UploadResult } from '../../../../src/admin/batches.ts'
 import { ApiError } from '../../api-client.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
@@ -15,7 +15,7 @@ import { When } from '../../components/when.tsx'
 import { toCount } from '../../format.ts'
 import { toHash } from '../../hash.ts'
 import { useMutation } from '../../use-mutation.ts'
-import { useQuery } from '../../use-query.ts'
+import { useQuery, useReloads } from '../../use-query.ts'
 import {
   BatchActions,
   BatchDialogs,
@@ -45,11 +45,7 @@ function BatchLists() {
   const [key, setKey] = useState('')
   const isRunning = query.value?.batches.some(isOpen) ?? false
   const { reload } = query
-  useEffect(() => {
-    if (!isRunning) return
-    const timer = setInterval(reload, RELOAD_MS)
-    return () => clearInterval(timer)
-  }, [isRunning, reload])
+  useReloads(reload, RELOAD_MS, isRunning)
   const close = () => setOpen(undefined)
   const done = () => {
     close()

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Charts } from '../../../../src/admin/charts.ts'
 import type { Overview } from '../../../../src/admin/overview-figures.ts'
 import { Segments } from '../../components/field.tsx'
@@ -6,7 +6,7 @@ import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { Table } from '../../components/table.tsx'
 import { toCount, toMs, toNaira, toShare } from '../../format.ts'
 import { type OverviewFilters, toOverviewQuery } from '../../use-overview-events.ts'
-import { useQuery } from '../../use-query.ts'
+import { useQuery, useReloads } from '../../use-query.ts'
 import { Chart, sumOf, toEmptyText } from './chart.tsx'
 
 const PARTS = ['p50', 'p95', 'p99'] as const
@@ -34,10 +34,7 @@ const RELOAD_MS = 15_000
 export function LoadedChart({ chosen, filters }: { chosen: 'vendors' | 'keys'; filters: OverviewFilters }) {
   const query = useQuery<Charts>(`/admin/charts?${toOverviewQuery(filters)}`)
   const { reload } = query
-  useEffect(() => {
-    const timer = setInterval(reload, RELOAD_MS)
-    return () => clearInterval(timer)
-  }, [reload])
+  useReloads(reload, RELOAD_MS)
   return (
     <QueryResult query={query} lines={6}>
       {(charts) =>
