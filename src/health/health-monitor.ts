@@ -11,7 +11,7 @@ export type HealthReport = {
   readonly findings: readonly Finding[]
 }
 
-/** The checks of a running server. They are made when somebody asks, and nobody waits for those that read the data. */
+/** The checks of a running server. They are made on request. Those that read the data run in the background, and a request gets their last result. */
 export type HealthMonitor = { readonly read: () => Promise<HealthReport> }
 
 type MonitorDeps = Pick<Context, 'config' | 'store' | 'keyring' | 'rootKeys'> & {

@@ -193,7 +193,7 @@ export async function unlockNumber(
 
 /** To be read after "the reference". */
 export const UNRECORDED_NOTE =
-  'is not in the audit log. A request that got 429 looked nobody up and is not recorded: give the reference of an earlier verification of the number, such as one that was not verified'
+  'is not in the audit log. A request that was refused with 429 is not recorded: give the reference of an earlier verification of the number, such as one that was not verified'
 
 async function findSubject({ keyring, store }: UnlockDeps, locked: Locked): Promise<Buffer | undefined> {
   if (locked.kind !== undefined) return toBlindIndex(keyring.subject, locked.kind, locked.number)
