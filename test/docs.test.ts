@@ -85,8 +85,8 @@ it('docs/behaviour.md names every error code', () => {
   expect(Object.keys(ERRORS).filter((code) => !text.includes(`\`${code}\``))).toEqual([])
 })
 
-it('docs/operation.md names every event of the log', () => {
-  const text = readFileSync('docs/operation.md', 'utf8')
+it('docs/monitoring.md names every event of the log', () => {
+  const text = readFileSync('docs/monitoring.md', 'utf8')
   const files = globSync('src/**/*.ts').filter((file) => !file.endsWith('.test.ts'))
   const events = files.flatMap((file) =>
     matches(readFileSync(file, 'utf8'), /\bevent\(\s*'(?:info|warn|error)',\s*'([a-z_]+)'/g),

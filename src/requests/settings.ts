@@ -6,7 +6,7 @@ export const REQUEST_SETTINGS = {
     'TABBAT_REQUESTS_KEEP',
     '7d',
     orOff(duration({ least: '1h', most: '400d' })),
-    'How long the request log is kept: which key sent which request when, with its status and error code, without personal data. off: nothing is recorded, and what was recorded is deleted. See docs/operation.md.',
+    'How long the request log is kept: which key sent which request when, with its status and error code, without personal data. off: nothing is recorded, and what was recorded is deleted. See docs/monitoring.md.',
   ),
   requestsMax: setting(
     'TABBAT_REQUESTS_MAX',

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createCertificate } from '../certificate.ts'
 import { whyMissing } from '../cluster/programs.ts'
@@ -27,8 +27,9 @@ it('the panels of the dashboard have their own ids and places', () => {
 })
 
 describe('the rules of Prometheus', () => {
+  const alerts = [...RULES.matchAll(/- alert: (\w+)\n((?: {8}.*\n)+)/g)]
+
   it('each have a test in which they fire, a severity, a summary and an action', () => {
-    const alerts = [...RULES.matchAll(/- alert: (\w+)\n((?: {8}.*\n)+)/g)]
     const tested = TESTS.map((file) => readFileSync(file, 'utf8')).join('')
     expect(alerts.length).toBeGreaterThan(15)
     const lacking = alerts.filter(
@@ -39,6 +40,28 @@ describe('the rules of Prometheus', () => {
         !body.includes('action:'),
     )
     expect(lacking.map(([, name]) => name)).toEqual([])
+  })
+
+  it('each have a page of the runbook, its address and a line in its index', () => {
+    const pages = globSync('docs/alerts/*.md')
+      .map((file) => basename(file, '.md'))
+      .filter((name) => name !== 'README')
+    expect(pages.toSorted()).toEqual(alerts.map(([, name = '']) => name).toSorted())
+    const index = readFileSync('docs/alerts/README.md', 'utf8')
+    for (const [, name = '', body = ''] of alerts) {
+      const [, severity = ''] = /severity: (\w+)/.exec(body) ?? []
+      expect(body).toContain(`runbook_url: '/guide/alerts-${name.toLowerCase()}.html'`)
+      expect(index).toContain(`| [${name}](${name}.md) | ${severity} |`)
+      const page = readFileSync(`docs/alerts/${name}.md`, 'utf8')
+      expect(page).toContain(`**Severity** \`${severity}\``)
+      expect([...page.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)).toEqual([
+        'What callers see',
+        'First look',
+        'What to do',
+        'When it is over',
+        'How to prevent it',
+      ])
+    }
   })
 
   if (missing !== undefined) return void it.skip(`are not tested: ${missing}`)
