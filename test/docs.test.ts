@@ -14,6 +14,12 @@ const PAGES = [
   'examples/README.md',
 ]
 
+/** Pages for readers. Others are generated, or records of what was decided and what broke. */
+const isForReaders = (page: string) =>
+  page.startsWith('docs/') &&
+  !/^docs\/(adr|archive)\//.test(page) &&
+  !/^docs\/(README|configuration|key-options|commands)\.md$/.test(page)
+
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found)
 
 const toAnchor = (heading: string) =>
@@ -32,6 +38,12 @@ const isBroken = (page: string) => (link: string) => {
   const target = path === '' ? page : join(dirname(page), path)
   return !existsSync(target) || (anchor !== undefined && !hasAnchor(target, anchor))
 }
+
+/** A paragraph, an entry of a list or a row of a table. Code is left out. */
+const splitIntoBlocks = (text: string) =>
+  text.replace(/```[\s\S]*?```/g, '\n').split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) |\|)/)
+
+const isRow = (block: string) => /^\s*\|/.test(block)
 
 const VARIABLES = new Set([
   ...listSettings().flatMap(({ env }) => [env, `${env}_FILE`]),
@@ -55,6 +67,20 @@ describe.each(PAGES)('%s', (page) => {
     expect(links.filter(isBroken(page))).toEqual([])
   })
 
+  it('has short paragraphs and cells', () => {
+    if (/^docs\/(archive\/|configuration|key-options|commands)/.test(page)) return
+    const blocks = splitIntoBlocks(text)
+    const long = blocks.filter((block) => !isRow(block) && block.split(/\s+/).filter(Boolean).length > 90)
+    expect(long).toEqual([])
+    const cells = blocks.filter(isRow).flatMap((row) => row.split(/(?<!\\)\|/))
+    expect(cells.map((cell) => cell.trim()).filter(({ length }) => length > 300)).toEqual([])
+  })
+
+  if (isForReaders(page))
+    it('begins with who it is for and what they need', () => {
+      expect(text).toMatch(/^# .+\n\n\*\*For\*\* [\s\S]+?\*\*You need\*\* /)
+    })
+
   it('names files that exist', () => {
     const named = matches(
       text,
@@ -69,7 +95,7 @@ describe.each(PAGES)('%s', (page) => {
   })
 
   it('has commands that the parser accepts', async () => {
-    const blocks = matches(text, /```sh\n([\s\S]*?)```/g).join('\n')
+    const blocks = matches(text, /```sh(?: run)?\n([\s\S]*?)```/g).join('\n')
     const lines = matches(blocks, /^((?:bin\/)?tabbat .*)$/gm).map((line) => line.replace('ver_…', EXAMPLE))
     for (const line of lines) {
       const run = await parse(line).catch((error: Error) => `${line}: ${error.message}`)
@@ -80,9 +106,38 @@ describe.each(PAGES)('%s', (page) => {
 
 const EXAMPLE = `ver_${'0'.repeat(36)}`
 
-it('docs/behaviour.md names every error code', () => {
-  const text = readFileSync('docs/behaviour.md', 'utf8')
-  expect(Object.keys(ERRORS).filter((code) => !text.includes(`\`${code}\``))).toEqual([])
+it('docs/behaviour.md and docs/troubleshooting.md name every error code', () => {
+  const codes = Object.keys(ERRORS)
+  const behaviour = readFileSync('docs/behaviour.md', 'utf8')
+  expect(codes.filter((code) => !behaviour.includes(`\`${code}\``))).toEqual([])
+  const troubleshooting = readFileSync('docs/troubleshooting.md', 'utf8')
+  const others = codes.filter((code) => code !== 'unauthenticated')
+  expect(others.filter((code) => !troubleshooting.includes(`\`${code}\``))).toEqual([])
+})
+
+it('docs/doctor.md and docs/troubleshooting.md name every check', () => {
+  const files = globSync('src/health/*-checks.ts').map((file) => readFileSync(file, 'utf8'))
+  const checks = files.flatMap((file) => matches(file, /check = '([a-z ]+)'/g))
+  expect(checks.length).toBeGreaterThan(12)
+  for (const page of ['docs/doctor.md', 'docs/troubleshooting.md']) {
+    const text = readFileSync(page, 'utf8')
+    expect(checks.filter((check) => !text.includes(`\`${check}\``))).toEqual([])
+  }
+})
+
+it('docs/data-map.md names every table', () => {
+  const text = readFileSync('docs/data-map.md', 'utf8')
+  for (const engine of ['sqlite', 'postgres']) {
+    const schema = readFileSync(`src/database/schema/${engine}.sql`, 'utf8')
+    const tables = matches(schema, /^CREATE (?:UNLOGGED )?TABLE (\w+)/gm)
+    expect(tables.length).toBeGreaterThan(50)
+    expect(tables.filter((table) => !text.includes(`\`${table}\``))).toEqual([])
+  }
+  const columns = matches(text, /^\| ((?:`[a-z_]+`(?:, )?)+) \|/gm).flatMap((cell) =>
+    matches(cell, /`([a-z_]+)`/g),
+  )
+  const schema = readFileSync('src/database/schema/sqlite.sql', 'utf8')
+  expect(columns.filter((name) => !schema.includes(`CREATE TABLE ${name} (`))).toEqual([])
 })
 
 it('docs/monitoring.md names every event of the log', () => {
