@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../contract/time.ts'
 import { SPANS, toSpanName } from '../ledger/tally.ts'
 import type { CallResult, SourceCallCount, SourceCallTable } from './source-call-table.ts'
 import type { LatencyCount, StatisticsTable } from './statistics-table.ts'
@@ -11,32 +12,80 @@ export type Latencies = {
 }
 
 export function createLatencies(table: Pick<StatisticsTable, 'addLatencies'>, node: string): Latencies {
-  /** By mode, then by class. */
+  /** Of the minute that runs: by mode, then by class. */
   let gathered = new Map<string, number[]>()
+  const waiting = createWaiting<LatencyCount>(
+    ({ span, at, mode, class: latencyClass }) => `${span} ${at} ${mode} ${latencyClass}`,
+    (minute) => {
+      const taken = gathered
+      gathered = new Map()
+      return toCounts(taken, node, minute)
+    },
+  )
+  return {
+    count: (mode, ms) => {
+      waiting.openMinute()
+      const known = gathered.get(mode)
+      const counts = known ?? []
+      if (!known) gathered.set(mode, counts)
+      const latencyClass = toClass(ms)
+      counts[latencyClass] = (counts[latencyClass] ?? 0) + 1
+    },
+    ...startFlushTimer(() => waiting.write((counts) => table.addLatencies(counts))),
+  }
+}
 
-  const write = async () => {
-    const taken = gathered
-    if (taken.size === 0) return
-    gathered = new Map()
-    try {
-      await table.addLatencies(toCounts(taken, node, new Date().toISOString()))
-    } catch {
-      // Store unavailable; reported elsewhere.
-      for (const [mode, counts] of taken)
-        counts.forEach((count, latencyClass) => {
-          add(gathered, mode, latencyClass, count)
-        })
+/**
+ * Counts that wait to be written, under the minute in which they were counted: while the store is away that may be long ago. Equal ones
+ * are added up. `take` gives those of the minute that ran, and forgets them.
+ */
+function createWaiting<Count extends { readonly count: number; readonly kobo?: number }>(
+  toName: (count: Count) => string,
+  take: (minute: string) => readonly Count[],
+) {
+  let minute = toMinute()
+  let waiting = new Map<string, Count>()
+  const add = (counts: Iterable<Count>) => {
+    for (const each of counts) {
+      const name = toName(each)
+      const known = waiting.get(name)
+      waiting.set(name, known ? addUp(known, each) : each)
     }
   }
-  return { count: (mode, ms) => add(gathered, mode, toClass(ms), 1), ...startFlushTimer(write) }
+  const setAside = () => add(take(new Date(minute * MINUTE_MS).toISOString()))
+  return {
+    /** To be called before each count. */
+    openMinute: () => {
+      const now = toMinute()
+      if (now === minute) return
+      setAside()
+      minute = now
+    },
+    write: async (run: (counts: readonly Count[]) => Promise<void>) => {
+      setAside()
+      if (waiting.size === 0) return
+      const taken = [...waiting.values()]
+      waiting = new Map()
+      try {
+        await run(taken)
+      } catch {
+        // Store unavailable; reported elsewhere.
+        add(taken)
+      }
+    },
+  }
 }
 
-function add(gathered: Map<string, number[]>, mode: string, latencyClass: number, count: number): void {
-  const known = gathered.get(mode)
-  const counts = known ?? []
-  if (!known) gathered.set(mode, counts)
-  counts[latencyClass] = (counts[latencyClass] ?? 0) + count
-}
+const toMinute = () => Math.floor(Date.now() / MINUTE_MS)
+
+const addUp = <Count extends { readonly count: number; readonly kobo?: number }>(
+  one: Count,
+  other: Count,
+): Count => ({
+  ...one,
+  count: one.count + other.count,
+  ...(one.kobo !== undefined && { kobo: one.kobo + (other.kobo ?? 0) }),
+})
 
 const toCounts = (gathered: ReadonlyMap<string, readonly number[]>, node: string, time: string) =>
   [...gathered].flatMap(([mode, counts]) =>
@@ -123,37 +172,39 @@ type Counted = Omit<SourceCallCount, 'span' | 'at' | 'node' | 'count' | 'kobo'> 
 }
 
 export function createSourceCalls(table: Pick<SourceCallTable, 'add'>, node: string): SourceCalls {
+  /** Of the minute that runs. */
   let gathered = new Map<string, Counted>()
-  const add = (counted: Counted) => {
-    const { source, operation, result, class: latencyClass } = counted
-    const name = `${source} ${operation} ${result} ${latencyClass}`
-    const known = gathered.get(name)
-    if (!known) {
-      gathered.set(name, counted)
-      return
-    }
-    known.count += counted.count
-    known.kobo += counted.kobo
-  }
-  const write = async () => {
-    const taken = [...gathered.values()]
-    if (taken.length === 0) return
-    gathered = new Map()
-    const time = new Date().toISOString()
-    try {
-      await table.add(
-        taken.flatMap((counted) =>
-          SPANS.map((span) => ({ ...counted, span, at: toSpanName(span, time), node })),
-        ),
+  const waiting = createWaiting<SourceCallCount>(
+    ({ span, at, ...call }) => `${span} ${at} ${toCallName(call)}`,
+    (minute) => {
+      const taken = [...gathered.values()]
+      gathered = new Map()
+      return taken.flatMap((counted) =>
+        SPANS.map((span) => ({ ...counted, span, at: toSpanName(span, minute), node })),
       )
-    } catch {
-      // Store unavailable; reported elsewhere.
-      for (const counted of taken) add(counted)
-    }
-  }
+    },
+  )
   return {
-    count: ({ source, operation, result, ms, kobo }) =>
-      add({ source, operation, result, class: toClass(ms), count: 1, kobo }),
-    ...startFlushTimer(write),
+    count: ({ source, operation, result, ms, kobo }) => {
+      waiting.openMinute()
+      const call = { source, operation, result, class: toClass(ms) }
+      const name = toCallName(call)
+      const known = gathered.get(name)
+      if (!known) {
+        gathered.set(name, { ...call, count: 1, kobo })
+        return
+      }
+      known.count += 1
+      known.kobo += kobo
+    },
+    ...startFlushTimer(() => waiting.write((counts) => table.add(counts))),
   }
 }
+
+const toCallName = ({
+  source,
+  operation,
+  result,
+  class: latencyClass,
+}: Pick<SourceCallCount, 'source' | 'operation' | 'result' | 'class'>) =>
+  `${source} ${operation} ${result} ${latencyClass}`

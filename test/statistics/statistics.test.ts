@@ -1,13 +1,19 @@
 import { createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import { createSigner } from '../../src/audit/signing.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import { tallyRows, toSpanName } from '../../src/ledger/tally.ts'
-import { createLatencies, estimatePercentile, toBoundMs, toClass } from '../../src/statistics/counters.ts'
+import {
+  createLatencies,
+  createSourceCalls,
+  estimatePercentile,
+  toBoundMs,
+  toClass,
+} from '../../src/statistics/counters.ts'
 import {
   RANGES,
   toBounds,
@@ -168,6 +174,42 @@ describeEngines(ENGINES, ({ createPlace }) => {
     expect(sum(await read(null))).toBe(4)
     await store.close()
   })
+})
+
+afterEach(() => void vi.useRealTimers())
+
+it('writes what was counted while the store was away under the minute in which it was counted', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-16T22:59:30Z') })
+  let isAway = true
+  const written: unknown[] = []
+  const write = async (counts: readonly { span: string; at: string; count: number }[]) => {
+    if (isAway) throw new Error('away')
+    for (const { span, at, count } of counts) written.push(`${span} ${at} ${count}`)
+  }
+  const latencies = createLatencies({ addLatencies: write }, 'node')
+  const calls = createSourceCalls({ add: write }, 'node')
+  const call = { source: 'dojah', operation: 'verify_nin', result: 'answered', ms: 3, kobo: 100 } as const
+  for (const _ of [1, 2]) {
+    for (const each of [1, 2]) latencies.count('live', each === 1 ? 3 : 3.01)
+    for (const each of [call, call]) calls.count(each)
+    await Promise.all([latencies.flush(), calls.flush()])
+    vi.setSystemTime(Date.now() + 60_000)
+  }
+  isAway = false
+  const expected = [
+    'minute 2026-11-16T22:59 2',
+    'hour 2026-11-16T22 2',
+    'day 2026-11-16 2',
+    'minute 2026-11-16T23:00 2',
+    'hour 2026-11-16T23 2',
+    'day 2026-11-17 2',
+  ]
+  for (const each of [latencies, calls]) {
+    await each.close()
+    expect(written.splice(0)).toEqual(expected)
+    await each.flush()
+    expect(written).toEqual([])
+  }
 })
 
 describe('the classes of latency', () => {
