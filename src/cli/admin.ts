@@ -179,7 +179,7 @@ function addResetCommand(admin: Command): void {
   })
 }
 
-const toAccountDeps = ({ store, keyring, auditLog: audit }: CommandContext): LinkDeps => ({
+export const toAccountDeps = ({ store, keyring, auditLog: audit }: CommandContext): LinkDeps => ({
   store,
   keyring,
   audit,
@@ -199,7 +199,7 @@ function readUrl(text: string): string {
   throw new InvalidArgumentError('Give a URL such as https://console.example.com.')
 }
 
-function toConsoleUrl(config: Config, given: string | undefined): string {
+export function toConsoleUrl(config: Config, given?: string): string {
   const { adminHost, adminPort } = config
   if (given !== undefined) return given
   if (adminPort === 'off')
@@ -210,13 +210,16 @@ function toConsoleUrl(config: Config, given: string | undefined): string {
 }
 
 /** The token follows the #, which browsers do not send: it appears in no log. */
+export const toInvitationLink = (url: string, { token }: NewInvitation) => `${url}/console#/invite/${token}`
+
 function showLink(
   context: CommandContext,
   url: string,
-  { token, role, expiresAt }: NewInvitation,
+  invitation: NewInvitation,
   json: true | undefined,
 ): void {
-  const link = `${url}/console#/invite/${token}`
+  const { role, expiresAt } = invitation
+  const link = toInvitationLink(url, invitation)
   const expires_at = new Date(expiresAt).toISOString()
   if (json) {
     sayJson(context, { link, role, expires_at })

@@ -35,6 +35,8 @@ type CommandContextOptions = {
   readonly acceptOlder?: boolean
   /** The command has already printed which database it uses. */
   readonly isPrinted?: boolean
+  /** Settings other than those of the environment and of .env. */
+  readonly config?: Config
 }
 
 const REASONS: Readonly<Record<Fatal, string>> = {
@@ -49,9 +51,13 @@ export const EXISTING: CommandContextOptions = { mustExist: true }
 /** Opens the database for a command that changes something, and closes it afterwards. */
 export async function withCommandContext<T>(
   work: (context: CommandContext) => Promise<T>,
-  { mustExist = false, acceptOlder = false, isPrinted = false }: CommandContextOptions = {},
+  {
+    mustExist = false,
+    acceptOlder = false,
+    isPrinted = false,
+    config = loadConfig(),
+  }: CommandContextOptions = {},
 ): Promise<T> {
-  const config = loadConfig()
   if (!isPrinted) printDatabase(config)
   if (!mustExist) await refuseStrayDatabase(config)
   const sealed = await openSealedStore(config, { mustExist })

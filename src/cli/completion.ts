@@ -4,6 +4,9 @@ import { addHelp, EXIT_CODES } from './help.ts'
 
 const SCRIPTS = { bash: toBashScript, zsh: toZshScript, fish: toFishScript } as const
 
+export const toCompletionScript = (shell: keyof typeof SCRIPTS, program: Command): string =>
+  SCRIPTS[shell](listCommandNodes(program))
+
 /** The program is loaded in full on demand: when this command is named, the others are not loaded. */
 export const createAddCompletionCommand =
   (createFullProgram: () => Promise<Command>) =>
@@ -13,7 +16,7 @@ export const createAddCompletionCommand =
       .description('print a script that completes commands and options in your shell')
       .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(SCRIPTS)))
       .action(async (shell: keyof typeof SCRIPTS) => {
-        say(SCRIPTS[shell](listCommandNodes(await createFullProgram())))
+        say(toCompletionScript(shell, await createFullProgram()))
       })
     addHelp(completion, {
       details:

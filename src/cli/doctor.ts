@@ -58,7 +58,7 @@ function readConfig(): Config | Finding[] {
     if (!(error instanceof ConfigError)) return [failed('settings', toReason(error))]
     // A command to type ends the sentence.
     return error.problems.map((problem) =>
-      failed('settings', /type: /i.test(problem) ? problem : `${problem}.`),
+      failed('settings', /type: /i.test(problem) ? problem : `${problem.replace(/[.]$/, '')}.`),
     )
   }
 }

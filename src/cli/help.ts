@@ -1,9 +1,10 @@
 import type { Command, Help } from 'commander'
 import { listSettings } from '../context/config.ts'
 import { UserError } from '../errors.ts'
+import { print } from '../server/terminal.ts'
 
 /** What `tabbat help <command>` prints below the options. */
-type HelpSections = {
+export type HelpSections = {
   /** Paragraphs about what the command does, separated by an empty line. */
   readonly details?: string
   /** The command opens the database. */
@@ -32,7 +33,13 @@ const DATABASE_SETTINGS = [
 const DATABASE_NOTE = 'The database in use is printed on standard error ("Database: …").'
 const DATABASE_FIELD_NOTE = `${DATABASE_NOTE} With --json, it is also in the field "database" of the object.`
 
+const described = new WeakMap<Command, HelpSections>()
+
+/** What was given to `addHelp`. */
+export const sectionsOf = (command: Command): HelpSections => described.get(command) ?? { examples: {} }
+
 export function addHelp(command: Command, sections: HelpSections): Command {
+  described.set(command, sections)
   const isGroup = sections.exitCodes === undefined && command.parent !== null
   if (isGroup) command.helpCommand('help [command]', 'print help for a command')
   return command.addHelpText('after', () => toHelpText(command, sections))
@@ -84,12 +91,19 @@ export const createAddHelpCommand =
       .command('help')
       .description('print help for a command')
       .argument('[command...]', 'the command, for example: keys create')
-      .action(async (names: readonly string[]) => {
-        names.reduce(findCommand, await createFullProgram()).outputHelp()
+      .option('--man', 'print the manual page of all commands, for man(1)')
+      .action(async (names: readonly string[], { man }: { man?: true }) => {
+        const full = await createFullProgram()
+        if (man) print((await import('./man-page.ts')).toManPage(full))
+        else names.reduce(findCommand, full).outputHelp()
       })
     addHelp(command, {
       exitCodes: EXIT_CODES,
-      examples: { help: 'list the commands', 'help keys create': 'print all about one command' },
+      examples: {
+        help: 'list the commands',
+        'help keys create': 'print all about one command',
+        'help --man > tabbat.1': 'a manual page; "man ./tabbat.1" shows it',
+      },
     })
   }
 

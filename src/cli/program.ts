@@ -24,6 +24,7 @@ export async function createFullProgram(): Promise<Command> {
 /** In the order of the help. Only the named command is loaded, so that a server starts sooner. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   serve: async () => (await import('./serve.ts')).addServeCommand,
+  init: async () => (await import('./init.ts')).addInitCommand,
   keys: async () => (await import('./keys.ts')).addKeysCommand,
   'verify-file': async () => (await import('./verify-file.ts')).addVerifyFileCommand,
   import: async () => (await import('./import.ts')).addImportCommand,

@@ -22,10 +22,7 @@ export const isInteractive = ({ input } = terminal) => input.isTTY === true
 export function readSecret(question: string, { input, output } = terminal): Promise<string> {
   if (!input.isTTY) return readAll(input)
   const discard = new Writable({ write: (_piece, _encoding, done) => done() })
-  // The terminal shows what is typed until the line is awaited: a pasted number may come at once.
-  const line = readLine({ input, output: discard })
-  output.write(question)
-  return line.finally(() => output.write('\n'))
+  return askLine(question, output, { input, output: discard }).finally(() => output.write('\n'))
 }
 
 /** The number of a person, never from the arguments. */
@@ -51,13 +48,11 @@ export async function readShortFile(path: string): Promise<string> {
 
 /** A line that is shown, without spaces around it. */
 export async function readText(question: string, { input, output } = terminal): Promise<string> {
-  output.write(question)
-  return (await readLine({ input, output })).trim()
+  return (await askLine(question, output, { input, output })).trim()
 }
 
 export async function confirm(question: string, { input, output } = terminal): Promise<boolean> {
-  output.write(`${question} [y/N] `)
-  return /^y(es)?$/i.test((await readLine({ input, output })).trim())
+  return /^y(es)?$/i.test(await readText(`${question} [y/N] `, { input, output }))
 }
 
 /** For changes that cannot be undone: asks on a terminal, and requires --yes without one. */
@@ -79,6 +74,13 @@ async function readAll(input: Terminal['input']): Promise<string> {
     if (text.length > MAX_INPUT_LENGTH) throw new UserError('Standard input is too long. Give one number.')
   }
   return text
+}
+
+/** Until the line is awaited, the terminal itself shows what is typed, and Ctrl-C ends the process: an answer may come at once. */
+function askLine(question: string, output: Terminal['output'], streams: Terminal): Promise<string> {
+  const line = readLine(streams)
+  output.write(question)
+  return line
 }
 
 /** Ctrl-C and Ctrl-D close it. There is no history, so a number cannot be recalled. */

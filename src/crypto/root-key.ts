@@ -1,9 +1,9 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { UserError } from '../errors.ts'
 import { runKeyCommand } from './root-key-command.ts'
-import { readSecretFile } from './secret-file.ts'
+import { createSecretFile, readSecretFile, replaceSecretFile } from './secret-file.ts'
 import { refuseUntrustedPath, UntrustedPath } from './trusted-path.ts'
 
 /** A root secret of 32 bytes, from which every other key is derived by a label. */
@@ -72,11 +72,8 @@ export function parseRootKey(text: string, where: string): RootKey {
   return { derive, fingerprint: createHmac('sha256', derive('fingerprint')).update('root').digest('hex') }
 }
 
-/** Replaces the file atomically. */
-export function writeRootKeyFile(path: string, texts: readonly string[]): void {
-  renameSync(writeDraft(path, texts), path)
-  syncFolder(path)
-}
+export const writeRootKeyFile = (path: string, texts: readonly string[]) =>
+  replaceSecretFile(path, `${texts.join('\n')}\n`)
 
 function readOrCreate(path: string, mayCreate: boolean): string {
   try {
@@ -93,33 +90,9 @@ function readOrCreate(path: string, mayCreate: boolean): string {
   return createRootKeyFile(path)
 }
 
-/** Created by a hard link: a crash leaves no incomplete key, and of two processes that start at once, one wins. */
+/** Of two processes that start at once, one creates it. The database must never know a root key that a power cut can lose. */
 function createRootKeyFile(path: string): string {
   refuseUntrustedPath(path)
-  const draft = writeDraft(path, [createRootKeyText()])
-  try {
-    linkSync(draft, path)
-    syncFolder(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    rmSync(draft)
-  }
+  createSecretFile(path, `${createRootKeyText()}\n`)
   return readSecretFile(path, 'private')
-}
-
-function writeDraft(path: string, texts: readonly string[]): string {
-  const draft = `${path}.${process.pid}`
-  const file = openSync(draft, 'w', 0o600)
-  writeSync(file, `${texts.join('\n')}\n`)
-  fsyncSync(file)
-  closeSync(file)
-  return draft
-}
-
-/** Makes the file name durable: the database must never know a root key that a power cut can lose. */
-function syncFolder(path: string): void {
-  const folder = openSync(dirname(path), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
 }

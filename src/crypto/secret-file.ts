@@ -1,4 +1,19 @@
-import { closeSync, fstatSync, openSync, readFileSync, type Stats, statfsSync, statSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
 import { refuseForeignOwner, refuseUntrustedPath, toWord, UntrustedPath } from './trusted-path.ts'
 
 /**
@@ -49,3 +64,53 @@ const TMPFS = 0x01021994
 /** Secrets of a container are on tmpfs (Kubernetes, Docker Swarm) or in /run/secrets (Docker Compose). */
 const isContainerSecret = (path: string) =>
   process.platform === 'linux' && (/^(\/var)?\/run\/secrets\//.test(path) || statfsSync(path).type === TMPFS)
+
+/**
+ * Creates a file that only its owner can read. It is durable, and a crash leaves no incomplete one: it is written elsewhere and
+ * linked. False if there is one already, which stays as it is.
+ */
+export function createSecretFile(path: string, text: string): boolean {
+  const draft = writeDraft(path, text)
+  try {
+    linkSync(draft, path)
+    syncFolder(path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return false
+  } finally {
+    rmSync(draft)
+  }
+}
+
+/** Replaces such a file at once. */
+export function replaceSecretFile(path: string, text: string): void {
+  renameSync(writeDraft(path, text), path)
+  syncFolder(path)
+}
+
+function writeDraft(path: string, text: string): string {
+  // Not the process id: in two containers that share a folder, it is the same.
+  const draft = `${path}.${randomUUID().slice(0, 8)}`
+  const file = openSync(draft, 'wx', 0o600)
+  try {
+    writeFileSync(file, text)
+    fsyncSync(file)
+    return draft
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Makes the name of the file durable. */
+function syncFolder(path: string): void {
+  const folder = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}

@@ -20,3 +20,7 @@ export type SandboxSettings = Pick<KeySettings, 'sandbox'> & { readonly host: st
 /** On by default only where no other machine can reach the server. */
 export const hasPublicSandboxKey = ({ sandbox, host }: SandboxSettings) =>
   sandbox === 'on' || (sandbox === undefined && isLoopback(host))
+
+/** A call that works, to be pasted into a terminal. `auth` is another key, or a variable of the shell. */
+export const toSandboxCall = (url: string, auth = `'Authorization: Bearer ${SANDBOX_KEY}'`) =>
+  `curl -s ${url}/api/v2/kyc/verify-nin -H ${auth} -H 'Content-Type: application/json' -d '{"nin":"12345678901","phone":"08031234567"}'`

@@ -10,7 +10,7 @@ import { toWorkerConfig } from '../context/worker-share.ts'
 import { UserError } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { relayLeases } from '../keys/rate-limit.ts'
-import { hasPublicSandboxKey, SANDBOX_KEY } from '../keys/sandbox-key.ts'
+import { hasPublicSandboxKey, SANDBOX_KEY, toSandboxCall } from '../keys/sandbox-key.ts'
 import { ConfigError } from '../settings/environment.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
@@ -140,7 +140,9 @@ async function toBanner(context: Context, { api: url, admin, metrics }: Urls): P
     ...(hasPublicSandboxKey(context.config) ? [['sandbox key', SANDBOX_KEY]] : []),
   ]
   const lines = facts.map(([name = '', value]) => `  ${dim(name.padEnd(13))} ${value}`)
-  const trial = hasPublicSandboxKey(context.config) ? ['', dim('  Try it:'), '', toCurl(reachable)] : []
+  const trial = hasPublicSandboxKey(context.config)
+    ? ['', dim('  Try it:'), '', toSandboxCall(reachable)]
+    : []
   const warnings = listWarnings(context).map((warning) => `  ${dim('warning:')} ${warning}`)
   return ['', strong(`Tabbat ${VERSION}`), '', ...lines, ...trial, '', ...warnings, ''].join('\n')
 }
@@ -155,9 +157,6 @@ async function toConsole({ store }: Context, adminUrl: string | undefined): Prom
 /** The ages of the lists, because prices change. */
 const toAges = ({ catalogue }: Context) =>
   catalogue.asOf.map(({ name, as_of }) => `${name} ${as_of}`).join(', ')
-
-const toCurl = (url: string) =>
-  `curl -s ${url}/api/v2/kyc/verify-nin -H 'Authorization: Bearer ${SANDBOX_KEY}' -H 'Content-Type: application/json' -d '{"nin":"12345678901","phone":"08031234567"}'`
 
 /** New connections are accepted for so long after the signal: a load balancer may still send some. */
 const ACCEPT_MS = 250
