@@ -47,7 +47,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   rehearse: async () => (await import('./rehearse.ts')).addRehearseCommand,
   doctor: async () => (await import('./doctor.ts')).addDoctorCommand,
   completion: async () => (await import('./completion.ts')).createAddCompletionCommand(createFullProgram),
-  help: async () => (await import('./help.ts')).createAddHelpCommand(createFullProgram),
+  help: async () => (await import('./help-command.ts')).createAddHelpCommand(createFullProgram),
   generate: async () => addGenerateCommand,
 }
 
