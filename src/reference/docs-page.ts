@@ -30,17 +30,8 @@ export const SCRIPT_HASH = `sha256-${hash('sha256', SCRIPT, 'base64')}`
 /** The reference as one HTML page, with one script and without external files. */
 export function toDocsPage(document: Record<string, unknown>, catalogue: Catalogue): string {
   const openApi = readOpenApi(document)
-  const endpoints = listEndpoints(openApi)
-  const groups = listGroups(openApi, endpoints)
-  const before = [toFirstCall(endpoints[0]), toAuthentication(), toHeaders(openApi)]
-  const webhooks = toWebhooksChapter(openApi)
-  const after = [
-    ...(webhooks ? [webhooks] : []),
-    toErrors(openApi),
-    toSandboxNumbers(),
-    toProductCodes(catalogue),
-  ]
-  const { title, summary, description } = openApi.info
+  const { before, groups, after } = listParts(openApi, catalogue)
+  const { title } = openApi.info
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -56,19 +47,60 @@ ${toSidebar(openApi, before, groups, after)}
 <main id="main" tabindex="-1">
 <header>
 <h1>${title} <span>API reference</span></h1>
-<p class="lead">${toInline(summary)}</p>
-${toProse(description)}
-<p>Fields marked ${PERSONAL} are personal data: keep them out of logs.</p>
+${toIntroduction(openApi)}
 <p>The same as OpenAPI: <a href="/openapi.json">/openapi.json</a>.</p>
 </header>
 ${before.map(toChapter)}
-${groups.map(toGroup)}
+${groups.map((group) => toGroup(group))}
 ${after.map(toChapter)}
 </main>
 <script>${raw(SCRIPT)}</script>
 </body>
 </html>
 `.safe
+}
+
+/** The same as a part of another page, without the product codes, which depend on the server. */
+export function toApiReference(document: Record<string, unknown>): Html {
+  const openApi = readOpenApi(document)
+  const { before, groups, after } = listParts(openApi)
+  return html`${toIntroduction(openApi)}
+${before.map(toChapter)}
+${groups.map((group) => toGroup(group))}
+${after.map(toChapter)}`
+}
+
+/** The operations of the admin API. It has no sandbox key, so there are no calls to paste. */
+export function toAdminReference(document: Record<string, unknown>): Html {
+  const openApi = readOpenApi(document)
+  const groups = listGroups(openApi, listEndpoints(openApi))
+  return html`${toIntroduction(openApi)}
+${groups.map((group) => toGroup(group, false))}`
+}
+
+const toIntroduction = ({
+  info: { summary, description },
+}: OpenApi) => html`<p class="lead">${toInline(summary)}</p>
+${toProse(description)}
+<p>Fields marked ${PERSONAL} are personal data: keep them out of logs.</p>`
+
+function listParts(openApi: OpenApi, catalogue?: Catalogue) {
+  const endpoints = listEndpoints(openApi)
+  const webhooks = toWebhooksChapter(openApi)
+  return {
+    groups: listGroups(openApi, endpoints),
+    before: [
+      toFirstCall(endpoints[0], catalogue ? OWN_ADDRESS : EXAMPLE_ADDRESS),
+      toAuthentication(),
+      toHeaders(openApi),
+    ],
+    after: [
+      ...(webhooks ? [webhooks] : []),
+      toErrors(openApi),
+      toSandboxNumbers(),
+      ...(catalogue ? [toProductCodes(catalogue)] : []),
+    ],
+  }
 }
 
 type Group = { readonly name: string; readonly description: string; readonly endpoints: readonly Endpoint[] }
@@ -111,31 +143,33 @@ const toChapter = ({ id, title, body }: Chapter) => html`
 <h2 id="${id}-title">${title}</h2>${body}
 </section>`
 
-const toGroup = ({ name, description, endpoints }: Group) => html`
+const toGroup = ({ name, description, endpoints }: Group, hasCalls = true) => html`
 <section id="tag-${toId(name)}" aria-labelledby="tag-${toId(name)}-title">
 <h2 id="tag-${toId(name)}-title">${name}</h2>
 <p>${toInline(description)}</p>
-${endpoints.map(toOperationSection)}
+${endpoints.map((endpoint) => toOperationSection(endpoint, hasCalls))}
 </section>`
 
 /** One operation: call, response, errors. */
-const toOperationSection = (endpoint: Endpoint): Html => html`
+const toOperationSection = (endpoint: Endpoint, hasCalls: boolean): Html => html`
 <section class="operation" id="${toId(endpoint.operationId)}" aria-labelledby="${toId(endpoint.operationId)}-title">
 <h3 id="${toId(endpoint.operationId)}-title">${endpoint.summary ?? endpoint.operationId}</h3>
 <p class="route">${toMethod(endpoint.method)}<code>${toPath(endpoint.path)}</code><span class="id">${endpoint.operationId}</span></p>
 ${toProse(endpoint.description)}
 <h4>Inputs</h4>
 ${toInputsTable(endpoint)}
-<h4>Example call</h4>
-${listCurls(endpoint).map(({ title, command }) => toCommandBlock(title, command))}
-${listSamples(endpoint).map(
-  ({ language, code }) =>
-    html`<details><summary>${language}</summary>${toCommandBlock(language, code)}</details>`,
-)}
+${hasCalls && toCalls(endpoint)}
 ${toSuccess(endpoint)}
 <h4>Errors</h4>
 ${toErrorsTable(listErrors(endpoint))}
 </section>`
+
+const toCalls = (endpoint: Endpoint) => html`<h4>Example call</h4>
+${listCurls(endpoint).map(({ title, command }) => toCommandBlock(title, command))}
+${listSamples(endpoint).map(
+  ({ language, code }) =>
+    html`<details><summary>${language}</summary>${toCommandBlock(language, code)}</details>`,
+)}`
 
 const toMethod = (method: string) => html`<b class="method ${method.toLowerCase()}">${method}</b>`
 
@@ -158,7 +192,10 @@ ${
 /** A section that is not about one operation. */
 type Chapter = { readonly id: string; readonly title: string; readonly body: Html }
 
-const toFirstCall = (endpoint: Endpoint | undefined): Chapter => ({
+const OWN_ADDRESS = 'the public URL of this server, or the address of your request'
+const EXAMPLE_ADDRESS = 'a server on your machine with default settings'
+
+const toFirstCall = (endpoint: Endpoint | undefined, address: string): Chapter => ({
   id: 'first-call',
   title: 'First call',
   body: html`
@@ -171,8 +208,7 @@ ${
     .slice(0, 1)
     .map(({ command }) => toCommandBlock('curl', command))
 }
-<p>The examples on this page call <code>${endpoint?.server}</code>: the public URL of this server, or the address of your
-request. A server accepts the sandbox key while it listens on loopback, or if <code>TABBAT_SANDBOX=on</code> is set.</p>`,
+<p>The examples on this page call <code>${endpoint?.server}</code>: ${address}. A server accepts the sandbox key while it listens on loopback, or if <code>TABBAT_SANDBOX=on</code> is set.</p>`,
 })
 
 const toAuthentication = (): Chapter => ({

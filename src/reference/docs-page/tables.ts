@@ -31,7 +31,7 @@ function listFields(schema: Schema | undefined, path = '', depth = 0): Field[] {
 }
 
 const toFieldRow = ({ name, path, depth, optional, schema }: Field, hasPersonal: boolean) => html`
-<tr style="--depth:${depth}"${isParent(schema) && PARENT}>
+<tr class="depth-${depth}${isParent(schema) && ' parent'}">
 <th scope="row"><span class="vh">${path}</span><code>${name}</code>
 <td class="type">${toType(schema)}${isNullable(schema) && html` <span class="tag null">nullable</span>`}${
   optional && html` <span class="tag">optional</span>`
@@ -40,7 +40,6 @@ const toFieldRow = ({ name, path, depth, optional, schema }: Field, hasPersonal:
   hasPersonal && html`<td class="mark">${schema['x-pii'] === true && PERSONAL}`
 }`
 
-const PARENT = html` class="parent"`
 const isParent = ({ properties, items }: Schema) => (items?.properties ?? properties) !== undefined
 const typesOf = ({ type = 'any' }: Schema) => (typeof type === 'string' ? [type] : type)
 const isNullable = (schema: Schema) => typesOf(schema).includes('null')
