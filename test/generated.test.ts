@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { toCommandsPage } from '../src/cli/commands-page.ts'
+import { createFullProgram } from '../src/cli/program.ts'
 import { ERRORS } from '../src/errors.ts'
 import { OPERATIONS } from '../src/operations/operations.ts'
 import { askExample, toGeneratedFiles } from '../src/server/generate.ts'
@@ -20,6 +22,8 @@ describe('generated files', () => {
   it('are up to date (if not: npm run generate)', async () => {
     for (const [name, content] of Object.entries(await toGeneratedFiles()))
       expect(readFileSync(name, 'utf8') === content, `${name} is stale`).toBe(true)
+    const commands = toCommandsPage(await createFullProgram())
+    expect(readFileSync('docs/commands.md', 'utf8') === commands, 'docs/commands.md is stale').toBe(true)
   })
 })
 

@@ -40,28 +40,42 @@ export function addHelp(command: Command, sections: HelpSections): Command {
   described.set(command, sections)
   const isGroup = sections.exitCodes === undefined && command.parent !== null
   if (isGroup) command.helpCommand('help [command]', 'print help for a command')
-  return command.addHelpText('after', () => toHelpText(command, sections))
+  return command.addHelpText('after', () => toHelpText(command))
 }
 
-function toHelpText(command: Command, sections: HelpSections): string {
-  const { details, usesDatabase, settings = [], exitCodes, examples } = sections
+/** What the help of a command says besides its arguments and options. */
+type HelpParts = {
+  readonly paragraphs: readonly string[]
+  readonly settings: readonly (readonly [env: string, text: string])[]
+  readonly exitCodes: readonly (readonly [code: string, meaning: string])[]
+  readonly examples: readonly (readonly [line: string, meaning: string])[]
+}
+
+export function toHelpParts(command: Command): HelpParts {
+  const { details, usesDatabase, settings = [], exitCodes = {}, examples } = sectionsOf(command)
+  return {
+    paragraphs: [...(details?.split('\n\n') ?? []), ...(usesDatabase ? [toDatabaseNote(command)] : [])],
+    settings: [...(usesDatabase ? DATABASE_SETTINGS : []), ...settings].map(toSetting),
+    exitCodes: Object.entries(exitCodes),
+    examples: Object.entries(examples).map(([line, meaning]) => [`tabbat ${line}`, meaning]),
+  }
+}
+
+function toHelpText(command: Command): string {
+  const { paragraphs, settings, exitCodes, examples } = toHelpParts(command)
   const help = command.createHelp()
   help.prepareContext({ helpWidth: process.stdout.columns ?? 80 })
-  const paragraphs = [...(details?.split('\n\n') ?? []), ...(usesDatabase ? [toDatabaseNote(command)] : [])]
   return [
     ...paragraphs.map((text) => `\n${isCommandLine(text) ? text : help.boxWrap(text, help.helpWidth ?? 80)}`),
-    ...toList(help, 'Settings (see docs/configuration.md):', [
-      ...(usesDatabase ? DATABASE_SETTINGS : []).map(toSetting),
-      ...settings.map(toSetting),
-    ]),
-    ...toList(help, 'Exit codes:', Object.entries(exitCodes ?? {})),
+    ...toList(help, 'Settings (see docs/configuration.md):', settings),
+    ...toList(help, 'Exit codes:', exitCodes),
     '\nExamples:',
-    ...Object.entries(examples).map(([line, meaning]) => `  tabbat ${line}\n      ${meaning}`),
+    ...examples.map(([line, meaning]) => `  ${line}\n      ${meaning}`),
   ].join('\n')
 }
 
 /** An indented paragraph is a command line to copy: a line break inside would split the command. */
-const isCommandLine = (text: string) => text.startsWith('  ')
+export const isCommandLine = (text: string) => text.startsWith('  ')
 
 /** Commands that print a JSON array, or have no --json, have no field to put the database in. */
 function toDatabaseNote(command: Command): string {

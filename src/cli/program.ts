@@ -87,6 +87,8 @@ function addGenerateCommand(program: Command): void {
     .action(async () => {
       if (!existsSync('src/main.ts')) throw new UserError('This folder is not a checkout of Tabbat.')
       const { generate } = await import('../server/generate.ts')
-      for (const name of await generate('.')) say(`wrote ${name}`)
+      const { toCommandsPage } = await import('./commands-page.ts')
+      const commands = toCommandsPage(await createFullProgram())
+      for (const name of await generate('.', { 'docs/commands.md': commands })) say(`wrote ${name}`)
     })
 }

@@ -59,8 +59,9 @@ ${rows.join('\n')}
 `
 }
 
-export async function generate(folder: string): Promise<string[]> {
-  const files = Object.entries(await toGeneratedFiles())
+/** `more`: files that rooms above make. */
+export async function generate(folder: string, more: Readonly<Record<string, string>>): Promise<string[]> {
+  const files = Object.entries({ ...(await toGeneratedFiles()), ...more })
   for (const [name, content] of files) writeFileSync(join(folder, name), content)
   return files.map(([name]) => name)
 }
