@@ -11,6 +11,7 @@ const ASSETS = [
   'vendors/*.json',
   'openapi.json',
   'console/dist/**/*',
+  'guide/dist/*.{gz,png}',
   'src/catalogue/data/*.json',
   'src/database/{schema,functions,migrations}/*.sql',
   'src/reference/docs-page/copy.js',

@@ -71,6 +71,7 @@ function readReleaseKey(): KeyObject | undefined {
 function build(): void {
   rmSync(OUT, { recursive: true, force: true })
   run(process.execPath, ['console/build.ts'])
+  run(process.execPath, ['guide/build.ts'])
   run(process.execPath, ['build/package.ts'])
   run(process.execPath, ['packages/client/build.ts'])
   mkdirSync(OUT, { recursive: true })

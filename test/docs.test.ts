@@ -1,6 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { toAnchor } from '../guide/markdown.ts'
 import { listSettings } from '../src/context/config.ts'
 import { ERRORS } from '../src/errors.ts'
 import { parse } from './cli/parse.ts'
@@ -21,12 +22,6 @@ const isForReaders = (page: string) =>
   !/^docs\/(README|configuration|key-options|commands)\.md$/.test(page)
 
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found)
-
-const toAnchor = (heading: string) =>
-  heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-')
 
 const hasAnchor = (path: string, anchor: string) =>
   matches(readFileSync(path, 'utf8'), /^#+ (.+)$/gm)

@@ -23,6 +23,7 @@ import { createAuthentication } from './authentication.ts'
 import { authorize, isAllowed } from './authorize.ts'
 import { createChainChecks } from './chain-check.ts'
 import { toCharts } from './charts.ts'
+import { addGuide } from './guide.ts'
 import { addDocument } from './openapi.ts'
 import { createOverviewCache, createOverviewReader } from './overview-cache.ts'
 import { addPage } from './page.ts'
@@ -33,7 +34,7 @@ import { createSearches, createSearchLimit } from './searches.ts'
 import { addSso, createOidcClient, toSsoOptions } from './sso.ts'
 import { createStreamLimit } from './stream-limit.ts'
 
-/** The admin listener: console, admin API, metrics, health. `api` is the public API. */
+/** The admin listener: console, guide, admin API, metrics, health. `api` is the public API. */
 export function buildAdminServer(
   context: Context,
   api: App,
@@ -63,6 +64,7 @@ export function buildAdminServer(
   const searches = createSearches(context)
   addHealth(app, context)
   addPage(app)
+  addGuide(app)
   addDocument(app, ADMIN_ROUTES)
   const deps: AdminDeps = {
     context,

@@ -22,12 +22,15 @@ export class Document {
 
   /** Whether the client's copy is current. */
   isCurrent(ifNoneMatch: string | undefined): boolean {
-    if (ifNoneMatch === undefined) return false
-    return ifNoneMatch
-      .split(',')
-      .some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === this.etag)
+    return isCurrent(this.etag, ifNoneMatch)
   }
 }
+
+/** Compared weakly, as RFC 9110 says for this header. */
+export const isCurrent = (etag: string, ifNoneMatch: string | undefined): boolean =>
+  (ifNoneMatch ?? '').split(',').some((tag) => tag.trim() === '*' || toOpaque(tag.trim()) === toOpaque(etag))
+
+const toOpaque = (etag: string) => etag.replace(/^W\//, '')
 
 const documents = new WeakMap<object, Document>()
 

@@ -35,7 +35,7 @@ const get = (url: string, headers: Record<string, string> = {}) =>
 function build(): void {
   mkdirSync(join(folder, 'assets/inner'), { recursive: true })
   writeFileSync(join(folder, 'secret.txt'), 'not for the page')
-  writeFileSync(join(folder, 'assets/notes.txt'), 'not for the page')
+  writeFileSync(join(folder, 'assets/notes.md'), 'not for the page')
   writeFileSync(join(folder, 'assets/inner/deep.js'), 'not for the page')
   writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Tabbat</title>')
   writeFileSync(join(folder, 'assets/index-abc.js'), SCRIPT)
@@ -94,7 +94,7 @@ describe('the console page', () => {
 
   it.each([
     'index.html',
-    'notes.txt',
+    'notes.md',
     'index-abc.js.gz',
     'inner',
     'inner/deep.js',

@@ -6,6 +6,7 @@ import { Mark } from '../components/mark.tsx'
 import { Pill } from '../components/pill.tsx'
 import { Loading } from '../components/query-result.tsx'
 import { toZone } from '../format.ts'
+import { toGuide } from '../guide.ts'
 import { toHash } from '../hash.ts'
 import { groupsFor, type Page } from '../navigation.ts'
 import { readTheme, saveTheme, THEMES, type Theme } from '../theme.ts'
@@ -46,6 +47,9 @@ export function Shell({ page, rest }: { page: Page; rest: string }) {
           <Navigation current={page.name} />
           <div class="foot">
             <ThemeSwitch />
+            <a href={toGuide()} target="_blank" rel="noopener">
+              Documentation
+            </a>
             <a href={toHash('account')} {...(page.name === 'account' ? { 'aria-current': 'page' } : {})}>
               <span class="breaks">{session.name}</span> <Pill tone="dim">{session.role}</Pill>
             </a>
