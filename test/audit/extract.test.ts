@@ -1,4 +1,4 @@
-import { createSecretKey } from 'node:crypto'
+import { createHash, createSecretKey } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -202,6 +202,55 @@ describe('an extract that was changed', () => {
       })
     },
   )
+})
+
+describe('the purpose of a verification', () => {
+  beforeAll(() =>
+    addRow(log, {
+      phase: 'outcome',
+      request_reference: 'ver_loan',
+      outcome: 'verified',
+      detail: 'purpose: loan',
+    }),
+  )
+
+  it('is a column, which cannot differ from the row', async () => {
+    const content = await extract({ filter: { request_reference: 'ver_loan' } })
+    expect(parse(content).find(({ record }) => record === 'row')).toMatchObject({ purpose: 'loan' })
+    expect(await verify(content.replace('"purpose":"loan"', '"purpose":"card"'))).toMatchObject({
+      sound: false,
+      reason: 'the purpose is not the one that the row has in its detail',
+    })
+  })
+
+  it.each(['csv', 'ndjson'] as const)(
+    'is not in an extract of 0.3, which is still good (%s)',
+    async (format) => {
+      const content = await extract({ format, filter: { request_reference: 'ver_loan' } })
+      expect((await verify(toEarlier(content, format))).sound).toBe(true)
+      expect((await verify(toEarlier(content, format).replace('ver_loan', 'ver_moan'))).sound).toBe(false)
+    },
+  )
+
+  /** As 0.3 wrote it: without the purpose, and signed so. */
+  function toEarlier(content: string, format: ExtractFormat): string {
+    const isCsv = format === 'csv'
+    const lines = content.trimEnd().split(isCsv ? '\r\n' : '\n')
+    const at = lines[0]?.split(',').indexOf('purpose') ?? -1
+    const records = lines
+      .slice(isCsv ? 1 : 0)
+      .map((line) => (isCsv ? parseCsvLine(`${line}\r\n`) : JSON.parse(line)))
+    const columns = lines[0]?.split(',').toSpliced(at, 1)
+    const toLine = ({ purpose: _, ...record }: Line) =>
+      isCsv ? toCsvLine(record as unknown as ExtractRecord, columns) : `${JSON.stringify(record)}\n`
+    const before = `${isCsv ? `${columns?.join(',')}\r\n` : ''}${records.slice(0, -1).map(toLine).join('')}`
+    const statement = {
+      ...JSON.parse(records.at(-1).body),
+      sha256: createHash('sha256').update(before).digest('hex'),
+    }
+    const body = JSON.stringify(statement)
+    return `${before}${toLine({ record: 'end', body, signature: log.signer.sign(body) })}`
+  }
 })
 
 describe('a CSV file', () => {

@@ -22,6 +22,8 @@ type ExtractRow = Omit<LoggedRow, 'previous_hash' | 'hash'> & {
   readonly previous_hash: string
   readonly hash: string
   readonly key_name: string | null
+  /** What `detail` says of it. Extracts of 0.3 do not have it. */
+  readonly purpose?: string | null
   /** The number of the checkpoint that proves the row; null when none covers it. */
   readonly checkpoint: number | null
   /** The hashes of the path from the row to the signed root, separated by spaces. */
@@ -61,7 +63,7 @@ export const EXTRACT_FORMATS: readonly ExtractFormat[] = ['ndjson', 'csv']
 export const toJsonLine = (record: ExtractRecord): string => `${JSON.stringify(record)}\n`
 
 /** What a person reads first. Every record has all columns; those that it does not have are empty. */
-const COLUMNS = [
+const COLUMNS: readonly string[] = [
   'record',
   'time',
   'phase',
@@ -74,6 +76,7 @@ const COLUMNS = [
   'sources',
   'released',
   'consent_reference',
+  'purpose',
   'amount',
   'detail',
   'started_at',
@@ -88,14 +91,24 @@ const COLUMNS = [
   'path',
   'body',
   'signature',
-] as const
+]
+
+const COLUMNS_OF_0_3 = COLUMNS.filter((name) => name !== 'purpose')
 
 const NUMBERS: readonly string[] = ['sequence', 'format', 'checkpoint']
 
-export const CSV_HEADER = `${COLUMNS.join(',')}\r\n`
+export const CSV_HEADER = toHeader(COLUMNS)
 
-export const toCsvLine = (record: ExtractRecord): string =>
-  `${COLUMNS.map((name) => toCell((record as Readonly<Record<string, unknown>>)[name])).join(',')}\r\n`
+function toHeader(columns: readonly string[]): string {
+  return `${columns.join(',')}\r\n`
+}
+
+/** The columns that the first line of a CSV file names; undefined if it is not the header of an extract. */
+export const readCsvHeader = (line: string | undefined): readonly string[] | undefined =>
+  [COLUMNS, COLUMNS_OF_0_3].find((columns) => toHeader(columns) === line)
+
+export const toCsvLine = (record: ExtractRecord, columns = COLUMNS): string =>
+  `${columns.map((name) => toCell((record as Readonly<Record<string, unknown>>)[name])).join(',')}\r\n`
 
 /**
  * A spreadsheet would run a text that begins so as a formula: an apostrophe makes it a text. A text that begins with an
@@ -112,11 +125,11 @@ function toCell(value: unknown): string {
 }
 
 /** The record of a line as `toCsvLine` writes it; undefined if it is written in another way. */
-export function parseCsvLine(line: string): Readonly<Record<string, unknown>> | undefined {
+export function parseCsvLine(line: string, columns = COLUMNS): Readonly<Record<string, unknown>> | undefined {
   const cells = splitCells(line)
-  if (cells.length !== COLUMNS.length) return undefined
-  const record = Object.fromEntries(COLUMNS.map((name, index) => [name, toValue(name, cells[index] ?? '')]))
-  return toCsvLine(record as unknown as ExtractRecord) === line ? record : undefined
+  if (cells.length !== columns.length) return undefined
+  const record = Object.fromEntries(columns.map((name, index) => [name, toValue(name, cells[index] ?? '')]))
+  return toCsvLine(record as unknown as ExtractRecord, columns) === line ? record : undefined
 }
 
 const CELL = /"[^"]*(?:""[^"]*)*"|[^",]*/y

@@ -1,14 +1,15 @@
 import { createHash, type KeyObject } from 'node:crypto'
+import { readPurpose } from '../../contract/free-text.ts'
 import { isCount, isHash, isSigned, openCheckpoint, type SignedHead } from '../open-checkpoint.ts'
 import { climbSides } from '../verify/merkle-tree.ts'
 import { createRowHasher, HASHED_FIELDS, type RowHasher, toReference } from '../verify/row-hasher.ts'
 import {
-  CSV_HEADER,
   END_KIND,
   EXTRACT_KIND,
   type ExtractAbout,
   type ExtractStatement,
   parseCsvLine,
+  readCsvHeader,
   toCsvLine,
   toJsonLine,
 } from './extract-format.ts'
@@ -32,6 +33,8 @@ type State = {
   readonly publicKey: KeyObject
   readonly hashRow: RowHasher
   about: ExtractAbout | undefined
+  /** Of a CSV file. */
+  columns: readonly string[] | undefined
   readonly checkpoints: (readonly SignedHead[])[]
   rows: number
   unproved: number
@@ -49,6 +52,7 @@ export async function verifyExtract(
     publicKey,
     hashRow: createRowHasher(),
     about: undefined,
+    columns: undefined,
     checkpoints: [],
     rows: 0,
     unproved: 0,
@@ -115,7 +119,8 @@ function findWholeFault({ about, end, rows, unproved }: State, sha256: string): 
   return undefined
 }
 
-function takeLine(state: State, { bytes, record }: ExtractLine): void {
+function takeLine(state: State, { bytes, record, columns }: ExtractLine): void {
+  state.columns ??= columns
   if (state.end) throw new ExtractFault('something follows the end of the extract')
   const isFirst = state.about === undefined
   if (!record) throw new ExtractFault(isFirst ? NO_EXTRACT : 'the line is not a record of an extract')
@@ -154,7 +159,11 @@ function readCheckpoint({ checkpoints, publicKey }: State, record: Fields): read
   return opened.heads
 }
 
-function readEnd({ publicKey }: State, { body, signature }: Fields, bytes: Buffer): ExtractStatement {
+function readEnd(
+  { publicKey, columns }: State,
+  { body, signature }: Fields,
+  bytes: Buffer,
+): ExtractStatement {
   if (typeof body !== 'string' || !isSigned(body, signature, publicKey))
     throw new ExtractFault(
       'the end has no valid signature: it was changed, forged, or signed with another key',
@@ -162,7 +171,7 @@ function readEnd({ publicKey }: State, { body, signature }: Fields, bytes: Buffe
   const statement = parseBody<ExtractStatement>(body, END_KIND)
   const end = { record: 'end', body, signature: String(signature) } as const
   // No byte can be changed: the end is the only line that the signed hash does not cover.
-  if (!statement || ![toJsonLine(end), toCsvLine(end)].includes(bytes.toString()))
+  if (!statement || bytes.toString() !== (columns ? toCsvLine(end, columns) : toJsonLine(end)))
     throw new ExtractFault('the end is not written as Tabbat writes it')
   return statement
 }
@@ -178,6 +187,8 @@ function takeRow(state: State, row: Fields): void {
   const reference = released === null ? released : toReference(String(released))
   if (fields_released !== reference)
     throw new ExtractFault('the released fields are not those that the row refers to')
+  if (row.purpose !== undefined && row.purpose !== (readPurpose(row.detail as string | null) ?? null))
+    throw new ExtractFault('the purpose is not the one that the row has in its detail')
   if (checkpoint === null) state.unproved += 1
   else checkPath(state, row, hash)
 }
@@ -197,6 +208,8 @@ function checkPath({ checkpoints }: State, row: Fields, hash: string): void {
 /** A line of an extract: its bytes, and the record in it; undefined if it is none. */
 type ExtractLine = {
   readonly bytes: Buffer
+  /** Of a CSV file, with its header. */
+  readonly columns?: readonly string[] | undefined
   readonly record: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -211,9 +224,10 @@ async function* readExtract(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Ex
   let parse: ((line: string) => ExtractLine['record']) | undefined
   for await (const bytes of splitLines(pieces)) {
     const text = toText(bytes)
-    const isHeader = parse === undefined && text === CSV_HEADER
-    parse ??= isHeader ? parseCsvLine : parseJsonLine
-    yield { bytes, record: isHeader ? {} : text === undefined ? undefined : parse(text) }
+    const columns = parse === undefined ? readCsvHeader(text) : undefined
+    parse ??= columns ? (line) => parseCsvLine(line, columns) : parseJsonLine
+    if (columns) yield { bytes, record: {}, columns }
+    else yield { bytes, record: text === undefined ? undefined : parse(text) }
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readPurpose } from '../../contract/free-text.ts'
 import type { LoggedRow } from '../../ledger/audit-row.ts'
 import type { AuditFilter } from '../audit-filter.ts'
 import type { AuditTable, Checkpoint } from '../audit-table.ts'
@@ -63,7 +64,8 @@ export async function* writeExtract(deps: ExtractDeps, options: ExtractOptions):
     const key_name = (row.key_id !== null && keyNames.get(row.key_id)) || null
     rows += 1
     if (checkpoint === null) unproved += 1
-    yield file.add(...added, { record: 'row', ...toPlainRow(row), key_name, checkpoint, path })
+    const purpose = readPurpose(row.detail) ?? null
+    yield file.add(...added, { record: 'row', ...toPlainRow(row), key_name, purpose, checkpoint, path })
   }
   const statement: ExtractStatement = {
     kind: END_KIND,
@@ -93,7 +95,7 @@ function toEnd(statement: ExtractStatement, signer: Signer): ExtractEnd {
 
 function createFile(format: ExtractFormat) {
   const hash = createHash('sha256')
-  const toLine = format === 'csv' ? toCsvLine : toJsonLine
+  const toLine = (record: ExtractRecord) => (format === 'csv' ? toCsvLine(record) : toJsonLine(record))
   const add = (...records: ExtractRecord[]) => hashText(records.map(toLine).join(''))
   const hashText = (text: string) => {
     hash.update(text)
