@@ -5,8 +5,10 @@ import { readNodeReports } from '../context/nodes.ts'
 import { readStorage, type StorageReport } from '../context/storage-report.ts'
 import { listWarnings } from '../context/warnings.ts'
 import { type Static, Type } from '../contract/schema.ts'
-import { DAY_MS } from '../contract/time.ts'
+import { DAY_MS, toIsoTime } from '../contract/time.ts'
+import type { Meta } from '../database/meta-table.ts'
 import { toDiskStatus } from '../health/local-checks.ts'
+import { endOf, toMonth } from '../ledger/audit-months.ts'
 import { VERSION } from '../version.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { Time } from './fields.ts'
@@ -154,6 +156,14 @@ export const StorageView = Type.Object({
   days_left: Type.Nullable(Type.Integer()),
   /** The last one of tabbat backup. Null: none was made. */
   backup: Type.Nullable(Type.Object({ at: Time, bytes: Type.Nullable(Bytes) })),
+  /** The last tabbat backup check that could be noted, and of when its backup is; null if the file could not be read. */
+  backup_check: Type.Nullable(
+    Type.Object({ at: Time, is_good: Type.Boolean(), backup_of: Type.Nullable(Time) }),
+  ),
+  /** When this server next deletes or archives what is older than the settings allow. */
+  next_cleanup_at: Time,
+  /** Rows before `before` are archived by the first run after `from`. Null: TABBAT_AUDIT_KEEP is off. */
+  next_archive: Type.Nullable(Type.Object({ before: Time, from: Time })),
   /** The settings that say how long data is kept. */
   keep: Type.Array(Type.Object({ setting: Type.String(), value: Type.String() })),
 })
@@ -171,13 +181,39 @@ const viewStorage = defineRoute({
     const { store, config } = context
     const report = await readStorage(store, config, Date.now())
     const archives = await store.archives.list()
-    const { last_backup_at: at, last_backup_bytes: bytes } = await store.meta.read()
     return {
       ...toView(report, archives, config),
-      backup: at === undefined ? null : { at, bytes: bytes === undefined ? null : Number(bytes) },
+      ...toBackups(await store.meta.read()),
+      next_cleanup_at: toIsoTime(context.nextCleanupAt()),
+      next_archive: toNextArchive(config, Date.now()),
     }
   },
 })
+
+function toBackups(meta: Meta): Pick<StorageView, 'backup' | 'backup_check'> {
+  const { last_backup_at: at, last_backup_bytes: bytes, last_backup_check_at: checkedAt } = meta
+  return {
+    backup: at === undefined ? null : { at, bytes: bytes === undefined ? null : Number(bytes) },
+    backup_check:
+      checkedAt === undefined
+        ? null
+        : {
+            at: checkedAt,
+            is_good: meta.last_backup_check_result === 'good',
+            backup_of: meta.last_backup_check_of ?? null,
+          },
+  }
+}
+
+/** Months are archived whole: the next one when its last row is old enough. */
+function toNextArchive(
+  { auditKeep, auditArchiveDir }: AdminDeps['context']['config'],
+  now: number,
+): StorageView['next_archive'] {
+  if (auditKeep === 'off' || auditArchiveDir === undefined) return null
+  const before = endOf(toMonth(now - auditKeep))
+  return { before: toIsoTime(before), from: toIsoTime(before + auditKeep) }
+}
 
 const KEEP_SETTINGS =
   /^TABBAT_(AUDIT_KEEP|RECORDS_KEEP|STATISTICS_KEEP|REQUESTS_KEEP|REQUESTS_MAX|WEBHOOKS_LOG|PENDING_KEEP)$/
@@ -186,7 +222,7 @@ const toView = (
   report: StorageReport,
   archives: readonly ArchiveRow[],
   { databaseUrl, shownSettings }: AdminDeps['context']['config'],
-): Omit<StorageView, 'backup'> => ({
+): Omit<StorageView, 'backup' | 'backup_check' | 'next_cleanup_at' | 'next_archive'> => ({
   database: databaseUrl === undefined ? 'sqlite' : 'postgres',
   total_bytes: report.total,
   free_inside_bytes: report.freeInside,

@@ -53,14 +53,17 @@ export async function readBackup(
   }
 }
 
+/** A file that is no backup, or not as it was written. */
+export class BadBackupError extends UserError {}
+
 function readError(file: string, error: unknown): unknown {
   const { code = '', syscall } = error as NodeJS.ErrnoException
   if (error instanceof Damaged || /^Z_/.test(code))
-    return new UserError(
+    return new BadBackupError(
       `${file} is damaged, cut off, or not a backup of Tabbat. Take another one. Nothing was changed.`,
     )
   if (error instanceof Altered)
-    return new UserError(
+    return new BadBackupError(
       `${file} was changed after it was written, or is damaged: its MAC does not fit its content. Take another one. Nothing was changed.`,
     )
   if (code === 'ENOENT') return new UserError(`There is no file ${file}.`)

@@ -2,12 +2,15 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { BadBackupError } from '../backup/read-backup.ts'
 import { type CheckedBackup, checkBackup } from '../backup/restore-backup.ts'
 import { type Backup, deleteOldBackups, toBackupFile, writeBackup } from '../backup/write-backup.ts'
 import { loadConfig } from '../context/config.ts'
+import { openSealedStore } from '../context/sealed-store.ts'
 import { openStore } from '../context/store.ts'
 import { holdsPersonNumber } from '../contract/free-text.ts'
 import { readServerFacts } from '../database/server-facts.ts'
+import { UserError } from '../errors.ts'
 import { say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
 import { addBackupRevocationsCommand } from './backup-revocations.ts'
 import {
@@ -154,7 +157,7 @@ function addBackupCheckCommand(backup: Command): void {
     .action((file: string, _options, self: Command) => runCheck(file, self.optsWithGlobals<CheckOptions>()))
   addHelp(command, {
     details:
-      'It compares the number of rows of every table, opens every record and picture with the root key, and verifies the audit log. Your database is not touched. SQLite is used in a temporary folder (TMPDIR), which needs about twice the size of the data and is deleted afterwards, also after Ctrl-C. A PostgreSQL database keeps what was restored: drop it afterwards.',
+      'It compares the number of rows of every table, opens every record and picture with the root key, and verifies the audit log. In your database, only the time and the result are noted, for doctor and the console. SQLite is used in a temporary folder (TMPDIR), which needs about twice the size of the data and is deleted afterwards, also after Ctrl-C. A PostgreSQL database keeps what was restored: drop it afterwards.',
     settings: ['TABBAT_ROOT_KEY', 'TABBAT_ROOT_KEY_PREVIOUS'],
     exitCodes: {
       0: 'the backup is good',
@@ -172,11 +175,37 @@ function addBackupCheckCommand(backup: Command): void {
 
 async function runCheck(file: string, { databaseUrl, json }: CheckOptions): Promise<void> {
   const startedAt = performance.now()
-  const checked = await withScratchFolder((folder) => checkIn(folder, databaseUrl, file))
+  const checked = await withScratchFolder((folder) => checkIn(folder, databaseUrl, file)).catch(
+    async (error) => {
+      if (error instanceof BadBackupError) await noteCheck(undefined, false)
+      throw error
+    },
+  )
+  await noteCheck(checked.header.created_at, checked.faults.length === 0)
   const seconds = (performance.now() - startedAt) / 1000
   if (checked.faults.length > 0) process.exitCode = 1
   if (json) say(toCheckJson(file, checked, seconds))
   else reportCheck(file, checked, seconds)
+}
+
+/**
+ * For doctor and the console. The machine may have no database, or a standby. An older schema stays: a backup may be checked
+ * with a new version before an upgrade.
+ */
+async function noteCheck(of: string | undefined, isGood: boolean): Promise<void> {
+  try {
+    const { store } = await openSealedStore(loadConfig(), { mustExist: true, keepsSchema: true })
+    await store.meta
+      .set({
+        last_backup_check_at: new Date().toISOString(),
+        last_backup_check_result: isGood ? 'good' : 'bad',
+        last_backup_check_of: of,
+      })
+      .finally(store.close)
+  } catch (error) {
+    const why = error instanceof UserError ? error.message : 'The database cannot be written.'
+    warn(`doctor and the console are not told of this check. ${why}`)
+  }
 }
 
 async function checkIn(dataDir: string, databaseUrl: string | undefined, file: string) {

@@ -67,6 +67,8 @@ export type Context = {
   readonly reuse: Reuse | undefined
   readonly latencies: Latencies
   readonly answers: Answers
+  /** When this process next deletes or archives what is older than the settings allow. */
+  readonly nextCleanupAt: () => number
   /** What the processes of this node have in memory and not in the store yet. */
   readonly listUnwritten: {
     readonly answers: () => Promise<AnswerCount[]>

@@ -8,6 +8,10 @@ const META_NAMES = [
   'created_at',
   'last_backup_at',
   'last_backup_bytes',
+  // Of `tabbat backup check`: when, good or bad, and of when that backup is.
+  'last_backup_check_at',
+  'last_backup_check_result',
+  'last_backup_check_of',
   'last_scrub_at',
   'revocations_noted_at',
 ] as const

@@ -76,13 +76,26 @@ const BACKUP_DAYS = 7
 
 async function checkBackups({ store, now }: Opened): Promise<Finding> {
   const check = 'backups'
-  const { last_backup_at: at } = await store.meta.read()
+  const meta = await store.meta.read()
+  const { last_backup_at: at, last_backup_check_at: checkedAt, last_backup_check_result: result } = meta
+  const ofDay = meta.last_backup_check_of?.slice(0, 10)
+  if (checkedAt !== undefined && result !== 'good')
+    return failed(
+      check,
+      `The backup that was checked on ${checkedAt.slice(0, 10)} is NOT good. Make another one, and check it: tabbat backup check FILE`,
+    )
   if (at === undefined)
     return warning(
       check,
-      'None was made with tabbat backup. If you back up PostgreSQL in another way, test a restore.',
+      store.databaseUrl === undefined
+        ? 'None was made. Run: tabbat backup FILE'
+        : 'None was made with tabbat backup. If you back up PostgreSQL in another way, test a restore.',
     )
-  const text = `The last was made on ${at.slice(0, 10)}.`
+  const checked =
+    checkedAt === undefined
+      ? 'None was checked here: tabbat backup check FILE'
+      : `The one of ${ofDay} was checked on ${checkedAt.slice(0, 10)}, and is good.`
+  const text = `The last was made on ${at.slice(0, 10)}. ${checked}`
   return now - Date.parse(at) > BACKUP_DAYS * DAY_MS
     ? warning(check, `${text} It is older than ${BACKUP_DAYS} days. Run: tabbat backup FILE`)
     : ok(check, text)

@@ -40,13 +40,19 @@ type CleanupConfig = Pick<Config, 'statisticsKeep' | 'dataDir' | 'checkpointDir'
   readonly recent: RecentRows
 }
 
-/** Until the returned function is called: deletes expired rows and prepares the next months of the audit log every hour, and indexes the audit log. */
+type Cleanup = {
+  /** When this process looks again for what has expired. */
+  readonly nextAt: () => number
+  readonly stop: () => Promise<void>
+}
+
+/** Until it is stopped: deletes expired rows and prepares the next months of the audit log every hour, and indexes the audit log. */
 export function startCleanup(
   log: Log,
   tables: Store,
   others: readonly { readonly deleteExpired: CleanupTask }[],
   { workerNumber, recent, ...config }: CleanupConfig,
-): () => Promise<void> {
+): Cleanup {
   const { audit, reuse, accounts, throttle, passkeys, statistics, sourceCalls, rates, catalogue, reviews } =
     tables
   const tasks: readonly CleanupTask[] = [
@@ -64,7 +70,9 @@ export function startCleanup(
   ]
   let isStopped = false
   let running: Promise<void> | undefined
+  let nextAt = Date.now() + HOUR_MS
   const cleanUp = () => {
+    nextAt = Date.now() + HOUR_MS
     running ??= runTasks(tasks, log, () => isStopped).finally(() => {
       running = undefined
     })
@@ -80,10 +88,13 @@ export function startCleanup(
     workerNumber === 1
       ? keepErasuresFile({ table: tables.erasure, keyring: config.keyring, config, log })
       : undefined
-  return async () => {
-    isStopped = true
-    clearInterval(timer)
-    await Promise.all([running, stopIndex(), stopErasures?.()])
+  return {
+    nextAt: () => nextAt,
+    stop: async () => {
+      isStopped = true
+      clearInterval(timer)
+      await Promise.all([running, stopIndex(), stopErasures?.()])
+    },
   }
 }
 

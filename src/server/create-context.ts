@@ -60,7 +60,7 @@ export async function createContext(
   const cleanedUp = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
   const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
   const cleanupConfig = { ...config, keyring, workerNumber, recent }
-  const stopCleanup = startCleanup(log, store, [...cleanedUp, retention], cleanupConfig)
+  const cleanup = startCleanup(log, store, [...cleanedUp, retention], cleanupConfig)
   const context: Omit<Context, 'close'> = {
     ...base,
     ...telemetry,
@@ -88,12 +88,13 @@ export async function createContext(
     sourceCalls,
     requests: requestLog.requests,
     nodes,
+    nextCleanupAt: cleanup.nextAt,
     lifecycle: { stopping: false },
   }
   const stopQueue = startQueue(context)
   return {
     ...context,
-    close: () => closeAll({ ...context, stopQueue, stopCleanup, scrub, requestLog, telemetry }),
+    close: () => closeAll({ ...context, stopQueue, stopCleanup: cleanup.stop, scrub, requestLog, telemetry }),
   }
 }
 

@@ -39,6 +39,8 @@ function flipLastByte(value: unknown) {
   return { base64: bytes.toString('base64') }
 }
 
+const readMeta = () => withSealed(source, ({ store }) => store.meta.read())
+
 /** Runs the check with a folder for temporary files of its own, which must be empty afterwards. */
 async function check(file: string, ...args: string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-tmp-'))
@@ -48,14 +50,32 @@ async function check(file: string, ...args: string[]) {
 }
 
 describe('tabbat backup check', () => {
-  it('restores a good backup into SQLite, and changes no file of the installation', async () => {
-    const before = readFileSync(join(source.TABBAT_DATA_DIR ?? '', 'tabbat.db'))
-    const { code, stdout } = await check(good, '--json')
+  it('restores a good backup into SQLite, and notes the result and nothing else in the database', async () => {
+    const before = await readMeta()
+    const { code, stdout, stderr } = await check(good, '--json')
+    expect(stderr).not.toContain('warning')
     const rows = expect.objectContaining({ registry: RECORDS, media: 3, api_keys: 1 })
     expect(JSON.parse(stdout)).toMatchObject({ good: true, faults: [], opened: RECORDS + 3, rows })
     expect(JSON.parse(stdout).audit_rows).toBeGreaterThan(1)
     expect(code).toBe(0)
-    expect(readFileSync(join(source.TABBAT_DATA_DIR ?? '', 'tabbat.db')).equals(before)).toBe(true)
+    expect(await readMeta()).toEqual({
+      ...before,
+      last_backup_check_at: expect.stringMatching(/^2/),
+      last_backup_check_result: 'good',
+      last_backup_check_of: JSON.parse(stdout).created_at,
+    })
+  })
+
+  it('says that nobody is told where there is no database, and makes none', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tabbat-elsewhere-'))
+    const [rootKey = ''] = keysOf(source)
+    const elsewhere = { TABBAT_DATA_DIR: folder, TABBAT_ROOT_KEY: rootKey }
+    const { code, stderr } = await tabbat(elsewhere, 'backup', 'check', good)
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('doctor and the console are not told of this check. There is no database at'),
+    ])
+    expect(readdirSync(folder)).toEqual([])
   })
 
   it.skipIf(!hasPostgres())('restores it into an empty PostgreSQL, and refuses one with data', async () => {
@@ -87,6 +107,10 @@ describe('tabbat backup check', () => {
     writeFileSync(file, readFileSync(good).subarray(0, -9))
     const { code, stderr } = await check(file)
     expect([code, stderr]).toEqual([1, expect.stringContaining('is damaged, cut off')])
+    expect((await readMeta()).last_backup_check_result).toBe('bad')
+    const missing = await check(`${file}.other`)
+    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('There is no file')])
+    expect((await tabbat(source, 'doctor')).stdout).toMatch(/backups +The backup that was checked/)
   })
 
   it.each([

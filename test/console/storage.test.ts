@@ -38,6 +38,15 @@ describe.skipIf(!CHROMIUM)('the page Storage', () => {
     await page.reload()
     await main.getByText('Last backup').waitFor()
     expect(await main.innerText()).toMatch(/Last backup\s+\d.*\s+Size\s+[\d.]+ [kM]B/)
+    expect(await main.innerText()).toContain('No check was noted here.')
+    await server.run('backup', 'check', `${server.dataDir}/night.backup`)
+    await page.reload()
+    await main.getByText('Last check').waitFor()
+    expect(await main.innerText()).toMatch(/Last check\s+\d.*good\s+Checked backup\s+\d/)
+    expect(text).toMatch(/This one looks next at \d+ \w+, \d\d:\d\d\./)
+    expect(text).toMatch(
+      /Next in the archive: the audit rows before 1 \w+ \d{4}, .*, by the first run after /,
+    )
     expect(text).toContain('No audit row was archived.')
   })
 })

@@ -191,10 +191,34 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
     const at = '2026-03-01T08:00:00.000Z'
     await withSealed(settings, ({ store }) => store.meta.set({ last_backup_at: at }))
     expect((await check(settings, Date.parse(at) + 6 * DAY_MS)).backups).toBe(
-      'ok: The last was made on 2026-03-01.',
+      'ok: The last was made on 2026-03-01. None was checked here: tabbat backup check FILE',
     )
     expect((await check(settings, Date.parse(at) + 8 * DAY_MS)).backups).toMatch(
       /^warning: .*older than 7 days/,
+    )
+    const noteCheck = (result: string) =>
+      withSealed(settings, ({ store }) =>
+        store.meta.set({
+          last_backup_check_at: '2026-03-02T08:00:00.000Z',
+          last_backup_check_result: result,
+          last_backup_check_of: at,
+        }),
+      )
+    await noteCheck('good')
+    expect((await check(settings, Date.parse(at) + DAY_MS)).backups).toBe(
+      'ok: The last was made on 2026-03-01. The one of 2026-03-01 was checked on 2026-03-02, and is good.',
+    )
+    await noteCheck('bad')
+    expect((await check(settings, Date.parse(at) + DAY_MS)).backups).toMatch(
+      /^failed: The backup that was checked on 2026-03-02 is NOT good\./,
+    )
+  })
+
+  it('speaks of PostgreSQL only where there is one', async () => {
+    expect((await check(await open())).backups).toBe(
+      engine === 'sqlite'
+        ? 'warning: None was made. Run: tabbat backup FILE'
+        : 'warning: None was made with tabbat backup. If you back up PostgreSQL in another way, test a restore.',
     )
   })
 

@@ -171,7 +171,7 @@ function Tables({ view: { tables } }: Props) {
   )
 }
 
-function Backups({ view: { backup } }: Props) {
+function Backups({ view: { backup, backup_check: check } }: Props) {
   return (
     <Panel title="Backups">
       {backup === null ? (
@@ -186,9 +186,27 @@ function Backups({ view: { backup } }: Props) {
           ]}
         />
       )}
+      {check && (
+        <Facts
+          facts={[
+            [
+              'Last check',
+              <>
+                <When at={check.at} />{' '}
+                <Pill tone={check.is_good ? 'good' : 'bad'}>{check.is_good ? 'good' : 'NOT good'}</Pill>
+              </>,
+            ],
+            [
+              'Checked backup',
+              <When key="of" at={check.backup_of} otherwise="A file that is not as it was written" />,
+            ],
+          ]}
+        />
+      )}
       <p class="dim">
+        {check === null && 'No check was noted here. '}
         Check that a backup can be restored: <code>tabbat backup check FILE</code>. The server does not see
-        where backups are kept, nor whether they were checked.
+        where backups are kept. A check on a machine without this database is not noted here.
       </p>
     </Panel>
   )
@@ -241,7 +259,7 @@ function toRetention({ setting, value }: StorageView['keep'][number]): string {
   return value === 'off' ? words.off : words.kept(toTimeWords(value))
 }
 
-function Kept({ view: { keep } }: Props) {
+function Kept({ view: { keep, next_cleanup_at, next_archive } }: Props) {
   return (
     <Panel title="How long data is kept">
       <Table
@@ -254,7 +272,17 @@ function Kept({ view: { keep } }: Props) {
           { title: 'Meaning', cell: toRetention },
         ]}
       />
-      <p class="dim">Every node looks once an hour for what is older, and deletes or archives it then.</p>
+      <p class="dim">
+        Every node looks once an hour for what is older, and deletes or archives it then. This one looks next
+        at <When at={next_cleanup_at} />.
+        {next_archive && (
+          <>
+            {' '}
+            Next in the archive: the audit rows before <When at={next_archive.before} />, by the first run
+            after <When at={next_archive.from} />.
+          </>
+        )}
+      </p>
     </Panel>
   )
 }
