@@ -17,9 +17,9 @@ import {
 import type { Erased } from '../people/erase-rows.ts'
 import { addMissing, ERASURES_FILE, readErasuresFiles, toErasureFolder } from '../people/erasures-file.ts'
 import { createPersonReport, toArchiveLimits } from '../people/person-report.ts'
-import { toReportCsv, toReportPage, toReportSections } from '../people/report-sections.ts'
+import { toReportCsv, toReportPage, toReportText } from '../people/report-formats.ts'
 import { createRegistry } from '../registry/registry.ts'
-import { print, say, sayJson, strong, toCount, toTable, warn } from '../server/terminal.ts'
+import { print, say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './audit-options.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
@@ -210,7 +210,7 @@ function addPersonReportCommand(person: Command): void {
   addHelp(report, {
     details: `${NUMBER_NOTE} The report holds personal data in the clear. It is recorded in the audit log before it is printed. html is a document for print: open it in a browser and print it, or save it as PDF there. See docs/people.md.\n\n${ARCHIVE_NOTE}`,
     usesDatabase: true,
-    settings: ['TABBAT_AUDIT_ARCHIVE_DIR'],
+    settings: ['TABBAT_AUDIT_ARCHIVE_DIR', 'TABBAT_ORGANISATION'],
     exitCodes: EXIT_CODES,
     examples: {
       'person report nin --reason "Request of access, case 17"': 'ask for the NIN, then print the report',
@@ -257,20 +257,20 @@ function readReport(context: CommandContext, archive: string[] | undefined, aske
   return withWholeLog(context, archive, (log) =>
     createPersonReport(
       { store: log.store, keyring, registry },
-      { ...asked, by: toCommandAuthor(), withValues: true, limits: toArchiveLimits(log) },
+      {
+        ...asked,
+        by: toCommandAuthor(),
+        withValues: true,
+        organisation: config.organisation ?? [],
+        limits: toArchiveLimits(log),
+      },
     ),
   )
 }
 
 const TEXTS: Readonly<Record<Format, (report: PersonReport) => string>> = {
-  text: (report) => toReportSections(report).map(toText).join('\n'),
+  text: (report) => toReportText(report, strong),
   json: (report) => `${JSON.stringify(report, undefined, 2)}\n`,
   csv: toReportCsv,
   html: toReportPage,
-}
-
-function toText({ title, columns, rows, ifEmpty }: ReturnType<typeof toReportSections>[number]): string {
-  const body =
-    rows.length === 0 ? ifEmpty : columns.length === 1 ? rows.join('\n') : toTable([columns, ...rows])
-  return `${strong(title)}\n${body}\n`
 }

@@ -74,6 +74,8 @@ export type PersonRequest = Static<typeof PersonRequest>
 
 /** All that is held and recorded about one number: for a request of access (NDPA 2023). */
 export const PersonReport = Type.Object({
+  /** Who answers: the name, then lines of the address (TABBAT_ORGANISATION). */
+  organisation: Type.Array(Type.String()),
   generated_at: Time,
   generated_by: Type.String(),
   reason: Type.String(),

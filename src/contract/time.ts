@@ -34,6 +34,13 @@ export const secondsToLagosMidnight = (at: number): number =>
 /** The date in Lagos: 2026-11-15. */
 export const toLagosDate = (at: number): string => new Date(at + LAGOS_MS).toISOString().slice(0, 10)
 
+/** The time in Lagos, for people: 5 Mar 2026, 14:03:22. */
+export function toLagosMoment(at: number): string {
+  const [date = '', time = ''] = new Date(at + LAGOS_MS).toISOString().split('T')
+  const [year, month, day] = date.split('-')
+  return `${Number(day)} ${toName(Number(month)).slice(0, 3)} ${year}, ${time.slice(0, 8)}`
+}
+
 /** Reads an ISO date and time without a zone as Lagos time; NaN when it is not one. */
 export const readLagosTime = (text: string): number => Date.parse(`${text}Z`) - LAGOS_MS
 

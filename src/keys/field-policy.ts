@@ -97,12 +97,16 @@ export function toNewlyHidden(
   if (released === toReleasedFields(kind, hidden)) return undefined
   const shown = new Set(released.split(','))
   const isShown = (path: string) => shown.has(path) || shown.has(path.split('.', 1)[0] ?? '')
-  const own = toPaths((kind === 'nin' ? NinRecord : BvnRecord) as Shape).map(([path]) => path)
+  const own = listRecordFields(kind)
   const fields = own.filter((path) => isShown(path) && hidden.includes(path))
   if (fields.length === 0) return undefined
   const unseen = own.filter((path) => !isShown(path))
   return { fields, released: listReleased(kind, [...fields, ...unseen]) }
 }
+
+/** The dotted names of the fields of a record, without the number. */
+export const listRecordFields = (kind: 'nin' | 'bvn'): string[] =>
+  toPaths((kind === 'nin' ? NinRecord : BvnRecord) as Shape).map(([path]) => path)
 
 function listReleased(kind: 'nin' | 'bvn', hidden: readonly string[]): string {
   const shape = (kind === 'nin' ? NinRecord : BvnRecord) as Shape

@@ -28,6 +28,8 @@ type Asked = {
   readonly by: string
   /** Without them, the report tells which fields are filled. */
   readonly withValues: boolean
+  /** The letterhead. */
+  readonly organisation: readonly string[]
   /** Where the audit log was not searched. */
   readonly limits: readonly string[]
 }
@@ -45,6 +47,7 @@ export async function createPersonReport(deps: HeldDeps, asked: Asked): Promise<
   const rows = await deps.store.audit.bySubject(hash, MAX_ROWS + 1)
   const erasures = await deps.store.erasure.findTombstones(subject)
   return {
+    organisation: [...asked.organisation],
     generated_at: toIsoTime(steadyNow()),
     generated_by: by,
     reason,

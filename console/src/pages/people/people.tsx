@@ -1,12 +1,8 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { ErasedPerson } from '../../../../src/admin/people.ts'
 import type { PersonReport } from '../../../../src/contract/person-report.ts'
-import {
-  type ReportSection,
-  toReportCsv,
-  toReportPage,
-  toReportSections,
-} from '../../../../src/people/report-sections.ts'
+import { type ReportCard, type ReportPart, toReportParts } from '../../../../src/people/report-cards.ts'
+import { REPORT_STYLE, toReportCsv, toReportPage } from '../../../../src/people/report-formats.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
@@ -14,8 +10,9 @@ import { Facts } from '../../components/facts.tsx'
 import { SecretField, SelectField, TextField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { PersonDialog } from '../../components/person-dialog.tsx'
-import { Empty } from '../../components/query-result.tsx'
-import { Table } from '../../components/table.tsx'
+import { Pill, toOutcomeTone } from '../../components/pill.tsx'
+import { toCount, toWords } from '../../format.ts'
+import { toHash } from '../../hash.ts'
 import { NUMBER_KINDS } from '../../number-kinds.ts'
 import { saveFile } from '../../save-file.ts'
 import { useMutation } from '../../use-mutation.ts'
@@ -131,7 +128,7 @@ type ReportProps = {
 const SAVED = [
   { text: 'Save as JSON', name: 'report.json', type: 'application/json', toText: toJson },
   { text: 'Save as CSV', name: 'report.csv', type: 'text/csv', toText: toReportCsv },
-  { text: 'Save for print', name: 'report.html', type: 'text/html', toText: toReportPage },
+  { text: 'Save as document', name: 'report.html', type: 'text/html', toText: toReportPage },
 ] as const
 
 function toJson(report: PersonReport): string {
@@ -150,6 +147,9 @@ function ReportView({ query, report, onReport, onErased, onHide }: ReportProps) 
             Show values…
           </button>
         )}
+        <button type="button" onClick={() => print()}>
+          Print
+        </button>
         {SAVED.map(({ text, name, type, toText }) => (
           <button key={name} type="button" class="plain" onClick={() => saveFile(name, type, toText(report))}>
             {text}
@@ -164,9 +164,7 @@ function ReportView({ query, report, onReport, onErased, onHide }: ReportProps) 
           </button>
         )}
       </div>
-      {toReportSections(report).map((section) => (
-        <Section key={section.title} section={section} />
-      ))}
+      <Report report={report} />
       {open === 'reveal' && (
         <PersonDialog<PersonReport>
           title="Show the values of this report?"
@@ -194,25 +192,95 @@ function ReportView({ query, report, onReport, onErased, onHide }: ReportProps) 
   )
 }
 
-function Section({ section: { title, columns, rows, ifEmpty } }: { section: ReportSection }) {
+/** As it is printed. */
+function Report({ report }: { report: PersonReport }) {
+  usePrintLayout()
+  const [name, ...lines] = report.organisation
+  const { picture } = report.held
   return (
-    <Panel title={title}>
-      {rows.length === 0 ? (
-        <Empty>
-          <p>{ifEmpty}</p>
-        </Empty>
+    <div class="report">
+      {name === undefined ? (
+        <p class="dim no-print">
+          Set TABBAT_ORGANISATION to have the name and address of your organisation at the head of the printed
+          report.
+        </p>
       ) : (
-        <Table
-          label={title}
-          columns={columns.map((column, index) => ({
-            title: column,
-            cell: (row: { cells: readonly string[] }) => <span class="breaks">{row.cells[index]}</span>,
-          }))}
-          rows={rows.map((cells, index) => ({ cells, index }))}
-          keyOf={({ index }) => index}
+        <address class="print-only">
+          <strong>{name}</strong>
+          {lines.map((line) => (
+            <div key={line}>{line}</div>
+          ))}
+        </address>
+      )}
+      <h1 class="print-only">Report about a person</h1>
+      {picture?.base64 && (
+        <img
+          class="print-only"
+          alt="In the registry"
+          src={`data:${picture.media_type};base64,${picture.base64}`}
         />
       )}
+      {toReportParts(report).map((part) => (
+        <Part key={part.title} part={part} />
+      ))}
+    </div>
+  )
+}
+
+/** The content security policy allows no inline styles, but it allows this. */
+function usePrintLayout(): void {
+  useEffect(() => {
+    const sheet = new CSSStyleSheet({ media: 'print' })
+    sheet.replaceSync(REPORT_STYLE)
+    document.adoptedStyleSheets.push(sheet)
+    return () => {
+      document.adoptedStyleSheets = document.adoptedStyleSheets.filter((each) => each !== sheet)
+    }
+  }, [])
+}
+
+/** A number that a client uses in its tests may have thousands of look-ups. */
+const MAX_CARDS = 100
+
+function Part({ part: { title, cards, notes } }: { part: ReportPart }) {
+  const [isWhole, setWhole] = useState(false)
+  const shown = isWhole ? cards : cards.slice(0, MAX_CARDS)
+  return (
+    <Panel title={title}>
+      {shown.map((card, index) => (
+        <Card key={index} card={card} />
+      ))}
+      {shown.length < cards.length && (
+        <p>
+          These are the first {toCount(shown.length)} of {toCount(cards.length)}.{' '}
+          <button type="button" class="small no-print" onClick={() => setWhole(true)}>
+            Show all
+          </button>
+        </p>
+      )}
+      {notes.map((note) => (
+        <p key={note} class="dim">
+          {note}
+        </p>
+      ))}
     </Panel>
+  )
+}
+
+function Card({ card: { title, outcome, facts, reference } }: { card: ReportCard }) {
+  return (
+    <article>
+      <div class="bar">
+        <h3>{title}</h3>
+        {outcome && <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>}
+        {reference && (
+          <a class="push no-print" href={toHash('audit', reference)} aria-label={`Timeline of ${reference}`}>
+            Timeline
+          </a>
+        )}
+      </div>
+      <Facts facts={facts} />
+    </article>
   )
 }
 
