@@ -1,3 +1,7 @@
+import { toNaira } from '../../src/contract/naira.ts'
+
+export { toNaira }
+
 const minute = { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const
 const moment = new Intl.DateTimeFormat('en-GB', minute)
 const momentOfAnotherYear = new Intl.DateTimeFormat('en-GB', { ...minute, year: 'numeric' })
@@ -14,7 +18,6 @@ const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 })
 const short = new Intl.NumberFormat('en-GB', { notation: 'compact' })
-const naira = new Intl.NumberFormat('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 // Rounded down, so that one failure in a million is not 100 %.
 const percent = new Intl.NumberFormat('en-GB', {
   style: 'percent',
@@ -57,12 +60,11 @@ export function toBytes(bytes: number): string {
   const power = Math.min(Math.floor(Math.log10(Math.max(Math.abs(bytes), 1)) / 3), UNITS.length - 1)
   return `${threeDigits.format(bytes / 1000 ** power)} ${UNITS[power]}`
 }
-export const toNaira = (kobo: number) => `₦${naira.format(kobo / 100)}`
 export const toPercent = (part: number | null) => (part === null ? '–' : percent.format(part))
 /** For error rates: rounded up, so that a few errors are not 0 %. */
 export const toShare = (part: number | null) => (part === null ? '–' : share.format(part))
 export const toPrice = (price: string) =>
-  price !== '' && Number.isFinite(Number(price)) ? `₦${naira.format(Number(price))}` : price
+  price !== '' && Number.isFinite(Number(price)) ? toNaira(Number(price) * 100) : price
 
 /** `+12`, `−0.5` */
 export const toSigned = (value: number, digits: number) =>

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Store } from '../context/store.ts'
+import { toNaira } from '../contract/naira.ts'
 import { REVOKED_WITHIN } from '../contract/revocation.ts'
 import { MODES, type Mode, SCOPES, type Scope } from '../contract/scope.ts'
 import { steadyNow, toLagosDate } from '../contract/time.ts'
@@ -210,7 +211,7 @@ const toUsageCells = (row: KeyUsage) => [
   String(row.not_verified),
   String(row.failed),
   String(row.paid_calls),
-  `₦${row.cost_naira.toFixed(2)}`,
+  toNaira(row.cost_naira * 100),
   row.name,
 ]
 

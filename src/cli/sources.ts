@@ -2,6 +2,7 @@ import { Argument, type Command } from 'commander'
 import { readShippedFolder } from '../catalogue/catalogue.ts'
 import { loadConfig } from '../context/config.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'
+import { toNaira } from '../contract/naira.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
 import type { SourceSettings } from '../sources/settings.ts'
@@ -151,8 +152,6 @@ function toState({ disabled, figures, lastSync }: SourceReport): string {
 
 const toTimes = ({ figures }: SourceReport) =>
   figures?.p50 == null ? '-' : `${figures.p50}/${figures.p95}/${figures.p99}`
-
-const toNaira = (kobo: number) => `₦${(kobo / 100).toFixed(2)}`
 
 const toSpend = ({ callsToday, spentKoboToday, capKobo }: SourceReport) =>
   `${toCount(callsToday, 'call')}, ${toNaira(spentKoboToday)}${capKobo === null ? '' : ` of ${toNaira(capKobo)}`}`

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { loadConfig } from '../context/config.ts'
 import { holdsPersonNumber, toCommandAuthor } from '../contract/free-text.ts'
+import { toNaira } from '../contract/naira.ts'
 import { type DetailField, type PersonDetails, readPersonNumber, toPhoneCore } from '../contract/person.ts'
 import { readDay } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
@@ -141,8 +142,6 @@ function introduce(name: string, file: VendorFile, operation: OperationName, pri
     'You need the number and the phone of a person who agreed to this. They are sent to the vendor and kept nowhere.',
   )
 }
-
-const toNaira = (kobo: number) => `₦${(kobo / 100).toFixed(2)}`
 
 const DETAIL_TEXTS: Readonly<Record<DetailField, string>> = {
   first_name: 'First name',

@@ -4,6 +4,7 @@ import type { BatchFormat } from '../batches/read-rows.ts'
 import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
 import { openStore } from '../context/store.ts'
+import { toNaira } from '../contract/naira.ts'
 import { KINDS, type Kind } from '../crypto/mac.ts'
 import { SQLITE_FILE } from '../database/open-database.ts'
 import { hasDatabase } from '../database/sqlite-user-error.ts'
@@ -210,10 +211,8 @@ const findPaidSource = (config: Config, kind: Kind, names: readonly string[]) =>
 
 const toCost = (rows: number, price: number, from: string): Estimate => ({
   kobo: rows * price,
-  text: `Cost: up to ₦${toNaira(rows * price)} (${toCount(rows, 'row')} × ₦${toNaira(price)}, the price of ${from}).`,
+  text: `Cost: up to ${toNaira(rows * price)} (${toCount(rows, 'row')} × ${toNaira(price)}, the price of ${from}).`,
 })
-
-const toNaira = (kobo: number) => (kobo / 100).toFixed(2)
 
 /** A run with a live key may cost money and asks about people, so it needs a confirmation. */
 async function requireConsent(key: string, rows: number, yes: true | undefined): Promise<void> {

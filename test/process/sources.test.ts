@@ -27,7 +27,7 @@ describe('tabbat sources', () => {
     try {
       const before = await tabbat(settings, 'sources', 'status')
       expect(before.stdout).toMatch(/dojah +verify_nin +\S+ +closed/)
-      expect(before.stdout).toContain('0 calls, ₦0.00 of ₦1000.00')
+      expect(before.stdout).toContain('0 calls, ₦0.00 of ₦1,000.00')
       expect((await tabbat(settings, 'sources', 'disable', 'dojah')).stdout).toContain('is disabled')
       const ready = async () => {
         const answer = await fetch(`${server.url}/health/ready`)
