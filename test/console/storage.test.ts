@@ -43,6 +43,12 @@ describe.skipIf(!CHROMIUM)('the page Storage', () => {
     await page.reload()
     await main.getByText('Last check').waitFor()
     expect(await main.innerText()).toMatch(/Last check\s+\d.*good\s+Checked backup\s+\d/)
+    const guide = main.getByRole('link', { name: 'More about backups' })
+    const answer = await fetch(`${server.admin}${await guide.getAttribute('href')}`)
+    expect([answer.status, await answer.text()]).toEqual([
+      200,
+      expect.stringContaining('tabbat backup check'),
+    ])
     expect(text).toMatch(/This one looks next at \d+ \w+, \d\d:\d\d\./)
     expect(text).toMatch(
       /Next in the archive: the audit rows before 1 \w+ \d{4}, .*, by the first run after /,

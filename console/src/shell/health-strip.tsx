@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Health } from '../../../src/admin/health.ts'
+import { GuideText } from '../components/guide-link.tsx'
 import { Pill } from '../components/pill.tsx'
 import { toCount } from '../format.ts'
 import { useQuery } from '../use-query.ts'
@@ -81,7 +82,7 @@ function CheckList({ checks }: { checks: Health['checks'] }) {
           </span>
           <b>{check}</b>
           <span>
-            {text} <PageLink page={PAGES[check]} />
+            <GuideText text={text} /> <PageLink page={PAGES[check]} />
           </span>
         </li>
       ))}

@@ -8,10 +8,12 @@ import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { SecretField, SelectField, TextField } from '../../components/field.tsx'
+import { GuideLink } from '../../components/guide-link.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { PersonDialog } from '../../components/person-dialog.tsx'
 import { Pill, toOutcomeTone } from '../../components/pill.tsx'
 import { toCount, toWords } from '../../format.ts'
+import { toGuide } from '../../guide.ts'
 import { toHash } from '../../hash.ts'
 import { NUMBER_KINDS } from '../../number-kinds.ts'
 import { saveFile } from '../../save-file.ts'
@@ -100,7 +102,8 @@ function AskForm({ onReport }: { onReport: (query: PersonQuery, report?: PersonR
       <p class="dim">
         What is held about a person, who asked and what was released. Each report is written to the audit log
         with its reason. A report by NIN does not know the BVN, and a report by BVN does not know the NIN.
-        Make one for each number.
+        Make one for each number.{' '}
+        <GuideLink to={toGuide('people')}>More about the rights of people</GuideLink>
       </p>
       <ErrorNote error={ask.error} />
     </Panel>

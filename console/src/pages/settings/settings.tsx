@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { NodesView, SettingsView } from '../../../../src/admin/settings.ts'
 import { Facts } from '../../components/facts.tsx'
 import { Segments, TextField } from '../../components/field.tsx'
+import { GuideText } from '../../components/guide-link.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
@@ -141,7 +142,14 @@ function AllSettings({ view: { settings } }: { view: SettingsView }) {
                 <span class={origin === 'default' || origin === 'unset' ? 'dim' : ''}>{origin}</span>
               ),
             },
-            { title: 'About', cell: ({ about }) => <span class="about">{about}</span> },
+            {
+              title: 'About',
+              cell: ({ about }) => (
+                <span class="about">
+                  <GuideText text={about} />
+                </span>
+              ),
+            },
           ]}
         />
       )}

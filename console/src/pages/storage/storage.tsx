@@ -1,11 +1,13 @@
 import type { StorageView } from '../../../../src/admin/settings.ts'
 import { Facts } from '../../components/facts.tsx'
+import { GuideLink } from '../../components/guide-link.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toBytes, toCount, toDay } from '../../format.ts'
+import { toGuide } from '../../guide.ts'
 import { useQuery } from '../../use-query.ts'
 
 /** How large the database is, how fast it grows, when its disk is full, and what was archived. */
@@ -206,7 +208,8 @@ function Backups({ view: { backup, backup_check: check } }: Props) {
       <p class="dim">
         {check === null && 'No check was noted here. '}
         Check that a backup can be restored: <code>tabbat backup check FILE</code>. The server does not see
-        where backups are kept. A check on a machine without this database is not noted here.
+        where backups are kept. A check on a machine without this database is not noted here.{' '}
+        <GuideLink to={toGuide('backup')}>More about backups</GuideLink>
       </p>
     </Panel>
   )
@@ -281,7 +284,8 @@ function Kept({ view: { keep, next_cleanup_at, next_archive } }: Props) {
             Next in the archive: the audit rows before <When at={next_archive.before} />, by the first run
             after <When at={next_archive.from} />.
           </>
-        )}
+        )}{' '}
+        <GuideLink to={toGuide('retention')}>More about retention</GuideLink>
       </p>
     </Panel>
   )

@@ -10,6 +10,7 @@ import { rethrowPasswordError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Confirm, FormDialog } from '../../components/dialog.tsx'
 import { NameField, SelectField, TextField, toList } from '../../components/field.tsx'
+import { GuideLink } from '../../components/guide-link.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { PasswordField } from '../../components/password-field.tsx'
 import { Pill } from '../../components/pill.tsx'
@@ -17,6 +18,7 @@ import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { ShownOnce } from '../../components/shown-once.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
+import { toGuide } from '../../guide.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
 
@@ -44,7 +46,8 @@ export function Tokens() {
     <>
       <p class="dim">
         Scripts send a token to the admin API instead of signing in. A token may not do what needs a password,
-        and may not change accounts or tokens. See docs/admin-api.md.
+        and may not change accounts or tokens.{' '}
+        <GuideLink to={toGuide('admin-api')}>More about the admin API</GuideLink>
       </p>
       <Panel
         title="Tokens"

@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks'
 import type { Endpoint, Endpoints } from '../../../../src/admin/webhooks.ts'
 import { useHasRole } from '../../app-context.ts'
+import { GuideLink } from '../../components/guide-link.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { SearchedRows } from '../../components/searched-rows.tsx'
 import { Table } from '../../components/table.tsx'
 import { toCount } from '../../format.ts'
+import { toGuide } from '../../guide.ts'
 import { toHash } from '../../hash.ts'
 import { useQuery } from '../../use-query.ts'
 import { EndpointActions, EndpointState, type OpenRow, RowDialogs } from './endpoint-actions.tsx'
@@ -26,7 +28,8 @@ function EndpointLists() {
   return (
     <>
       <p class="dim">
-        Endpoints are told of events by signed requests, without personal data. See docs/webhooks.md.
+        Endpoints are told of events by signed requests, without personal data.{' '}
+        <GuideLink to={toGuide('webhooks')}>More about webhooks</GuideLink>
       </p>
       <Panel
         title="Endpoints"
