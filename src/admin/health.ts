@@ -1,5 +1,6 @@
 import { type Static, Type } from '../contract/schema.ts'
 import { toIsoTime } from '../contract/time.ts'
+import { toShown } from '../health/finding.ts'
 import type { HealthReport } from '../health/health-monitor.ts'
 import { Time } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
@@ -42,6 +43,6 @@ function toHealth({ at, dataAt, findings }: HealthReport): Health {
     status: has('failed') ? 'failed' : has('warning') ? 'warning' : 'ok',
     checked_at: toIsoTime(at),
     data_checked_at: dataAt === undefined ? null : toIsoTime(dataAt),
-    checks: [...findings],
+    checks: findings.map(toShown),
   }
 }

@@ -18,6 +18,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Batches: 'Files of verifications.',
   Keys: 'API keys.',
   Webhooks: 'Endpoints that are told of events, and what was sent to them.',
+  Incidents: 'What went wrong, and the channels by which people are told.',
   Audit: 'The audit log.',
   Requests: 'The request log: what each key sent and how it was answered.',
   Catalogue: 'Lists of bundles and TV add-ons.',

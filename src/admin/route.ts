@@ -13,6 +13,7 @@ export type Tag =
   | 'Batches'
   | 'Keys'
   | 'Webhooks'
+  | 'Incidents'
   | 'Audit'
   | 'Requests'
   | 'Catalogue'

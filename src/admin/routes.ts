@@ -7,6 +7,7 @@ import { HEALTH_ROUTES } from './health.ts'
 import { KEY_REPORT_ROUTES } from './key-report.ts'
 import { KEY_USAGE_ROUTES } from './key-usage.ts'
 import { KEY_ROUTES } from './keys.ts'
+import { NOTICE_ROUTES } from './notices.ts'
 import { OVERVIEW_ROUTES } from './overview.ts'
 import { PEOPLE_ROUTES } from './people.ts'
 import { RECORD_ROUTES } from './records.ts'
@@ -34,6 +35,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...KEY_USAGE_ROUTES,
   ...KEY_REPORT_ROUTES,
   ...WEBHOOK_ROUTES,
+  ...NOTICE_ROUTES,
   ...AUDIT_ROUTES,
   ...REQUEST_ROUTES,
   ...AUDIT_LOG_ROUTES,

@@ -38,7 +38,7 @@ import { createStreamLimit } from './stream-limit.ts'
 export function buildAdminServer(
   context: Context,
   api: App,
-  authentication = createAuthentication(context),
+  { authentication = createAuthentication(context), health = createHealthMonitor(context) } = {},
 ): App {
   const { log, audit, lifecycle } = context
   const addresses = createAddresses(context.config)
@@ -83,7 +83,7 @@ export function buildAdminServer(
     searches,
     overviewCache: createOverviewCache(createOverviewReader(context)),
     chartsCache: createOverviewCache((query) => toCharts(context, query)),
-    health: createHealthMonitor(context),
+    health,
   }
   addRoutes(app, deps)
   const sso = toSsoOptions(context.config)

@@ -124,6 +124,7 @@ export const AUDIT_PHASES = [
   'webhook_deleted',
   'webhook_tested',
   'webhook_resent',
+  'notices_tested',
   'audit_searched',
   'audit_viewed',
   'audit_proved',

@@ -142,6 +142,10 @@ export const TRANSIENT_TABLES = [
   'storage_sizes',
   'audit_consent_blocks',
   'audit_consent_pages',
+  'node_findings',
+  'incidents',
+  'notices',
+  'notice_channels',
 ] as const
 
 /** Triggers in the database refuse to delete rows of these. */

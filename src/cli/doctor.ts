@@ -6,7 +6,7 @@ import { openStore, type Store } from '../context/store.ts'
 import { loadKeyring } from '../database/load-keyring.ts'
 import { OlderSchema } from '../database/migrate.ts'
 import { runDataChecks } from '../health/data-checks.ts'
-import { type Finding, failed, ok, skipped, toReason, warning } from '../health/finding.ts'
+import { type Finding, failed, ok, skipped, toReason, toShown, warning } from '../health/finding.ts'
 import { runLocalChecks } from '../health/local-checks.ts'
 import { say } from '../server/terminal.ts'
 import { ConfigError } from '../settings/environment.ts'
@@ -35,7 +35,8 @@ export function addDoctorCommand(program: Command): void {
 async function runDoctor({ json }: { json?: true }): Promise<void> {
   const { findings, database } = await examine()
   const isHealthy = findings.every(({ status }) => status !== 'failed')
-  if (json) say(JSON.stringify({ healthy: isHealthy, version: VERSION, checks: findings, database }))
+  if (json)
+    say(JSON.stringify({ healthy: isHealthy, version: VERSION, checks: findings.map(toShown), database }))
   else for (const finding of findings) say(toLine(finding))
   if (!isHealthy) process.exitCode = 1
 }

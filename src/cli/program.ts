@@ -34,6 +34,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   unlock: async () => (await import('./unlock.ts')).addUnlockCommand,
   sources: async () => (await import('./sources.ts')).addSourcesCommand,
   vendors: async () => (await import('./vendors.ts')).addVendorsCommand,
+  notices: async () => (await import('./notices.ts')).addNoticesCommand,
   webhooks: async () => (await import('./webhooks.ts')).addWebhooksCommand,
   simulate: async () => (await import('./simulate.ts')).addSimulateCommand,
   catalogue: async () => (await import('./catalogue.ts')).addCatalogueCommand,

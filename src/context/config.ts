@@ -6,6 +6,7 @@ import { isReadableByAll } from '../crypto/secret-file.ts'
 import { DATABASE_SETTINGS } from '../database/settings.ts'
 import { ADDRESS_SETTINGS, LIMIT_SETTINGS, LISTENER_SETTINGS, ORIGIN_SETTINGS } from '../http/settings.ts'
 import { KEY_SETTINGS } from '../keys/settings.ts'
+import { listNoticeProblems, NOTICE_SETTINGS } from '../notices/settings.ts'
 import { PEOPLE_SETTINGS } from '../people/settings.ts'
 import { RECORD_SETTINGS, SCRUB_SETTINGS } from '../registry/settings.ts'
 import { REQUEST_SETTINGS } from '../requests/settings.ts'
@@ -90,6 +91,7 @@ export const SETTINGS = {
   ...SCRUB_SETTINGS,
   ...SOURCE_SETTINGS,
   ...WEBHOOK_SETTINGS,
+  ...NOTICE_SETTINGS,
   ...CATALOGUE_SETTINGS,
   ...STATISTICS_SETTINGS,
   ...AUDIT_SETTINGS,
@@ -144,8 +146,15 @@ export function loadConfig(environment: Environment = readEnvironment(), envFile
     )
   const named = new Set<string>([...ninSources, ...bvnSources, ...catalogueSources])
   const vendors = readVendors(knownVendors, named, given, values, problems)
-  const { otlpHeaders, oidcClientSecret } = values
-  const sent = [...Object.keys(vendors), otlpHeaders, oidcClientSecret]
+  const { otlpHeaders, oidcClientSecret, noticesSmtp, noticesSlack, noticesTeams } = values
+  const sent = [
+    ...Object.keys(vendors),
+    otlpHeaders,
+    oidcClientSecret,
+    noticesSmtp,
+    noticesSlack,
+    noticesTeams,
+  ]
   const sendsCredentials = sent.some((each) => each !== undefined)
   problems.push(...listTlsProblems(environment, values.databaseUrl, sendsCredentials))
   if (values.catalogueSync !== 'off' && !values.catalogueSources)
@@ -161,7 +170,7 @@ export function loadConfig(environment: Environment = readEnvironment(), envFile
       'TABBAT_AUDIT_KEEP needs TABBAT_AUDIT_ARCHIVE_DIR, the folder for the archives: audit rows are never removed without an archive',
     )
   problems.push(...listShareProblems(values), ...listSsoProblems(given))
-  problems.push(...listTelemetryProblems(given, values))
+  problems.push(...listTelemetryProblems(given, values), ...listNoticeProblems(values))
   if (problems.length > 0) throw new ConfigError(problems)
   const shownSettings = listSettings(knownVendors).map((entry) =>
     toShownSetting(entry, fromEnvironment, fromFile),

@@ -9,6 +9,7 @@ import type { RootKeys } from '../crypto/root-key.ts'
 import type { TlsCertificate } from '../http/tls-listener.ts'
 import type { Authenticate } from '../keys/authenticate.ts'
 import type { RateLimit } from '../keys/rate-limit.ts'
+import type { Notices } from '../notices/notices.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { LoggedRequest } from '../requests/block-writer.ts'
 import type { RequestLog } from '../requests/request-log.ts'
@@ -81,6 +82,7 @@ export type Context = {
   /** The servers of this database. */
   readonly nodes: Nodes
   readonly webhooks: Webhooks
+  readonly notices: Notices
   /** Notes in a file outside the database what was revoked. */
   readonly revocations: RevocationsKeeper
   /** About the connections to PostgreSQL. */

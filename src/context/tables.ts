@@ -24,6 +24,7 @@ import { guessTable } from '../ledger/guess-table.ts'
 import { idempotencyTable } from '../ledger/idempotency-table.ts'
 import { defineQueueTable } from '../ledger/queue-table.ts'
 import { removalTable } from '../ledger/removal-table.ts'
+import { incidentTable } from '../notices/incident-table.ts'
 import { erasureTable } from '../people/erasure-table.ts'
 import { personTable } from '../people/person-table.ts'
 import { lookupTable } from '../registry/lookup-table.ts'
@@ -81,6 +82,7 @@ const TABLES = {
   batches: batchTable,
   requests: requestTable,
   removals: removalTable,
+  incidents: incidentTable,
 }
 
 export type Tables = { readonly [Name in keyof typeof TABLES]: TableOf<(typeof TABLES)[Name]> }

@@ -12,10 +12,24 @@ import type { RootKeys } from '../crypto/root-key.ts'
 import { readDatabaseClock } from '../database/database-clock.ts'
 import type { NodeRow } from '../database/node-table.ts'
 import { readServerFacts } from '../database/server-facts.ts'
+import { toProblemText } from '../notices/channels.ts'
+import { listChannels } from '../notices/settings.ts'
 import type { GuardFigures } from '../sources/guard/call-guard.ts'
 import { readSourceReports, type SourceReport } from '../sources/source-control.ts'
 import { VERSION } from '../version.ts'
-import { type Checks, type Finding, failed, ok, runChecks, skipped, toWorst, warning } from './finding.ts'
+import {
+  type Checks,
+  type Finding,
+  type FindingPart,
+  failed,
+  failedAbout,
+  ok,
+  runChecks,
+  skipped,
+  toWorst,
+  warning,
+  warningAbout,
+} from './finding.ts'
 import { checkConnections, checkPatroni, checkPostgres } from './postgres-checks.ts'
 import { checkErasures, checkRevocations } from './restore-checks.ts'
 
@@ -40,6 +54,7 @@ const DATA_CHECKS: Checks<Opened> = {
   backups: checkBackups,
   sources: checkSources,
   webhooks: checkWebhooks,
+  notices: checkNotices,
   nodes: async (opened) => checkNodes(opened, await listRunning(opened)),
 }
 
@@ -108,23 +123,22 @@ async function checkSources({ store, config }: Opened): Promise<Finding> {
   const check = 'sources'
   const reports = await readSourceReports(store, config)
   if (reports.length === 0) return ok(check, 'No vendor is configured.')
-  const findings = [
-    ...listUnanswered(reports, config).map((text) => failed('', text)),
-    ...reports.flatMap(listSourceProblems).map((text) => warning('', text)),
-  ]
+  const findings = [...listUnanswered(reports, config), ...reports.flatMap(listSourceProblems)]
   const names = [...new Set(reports.map(({ source }) => source))].join(', ')
   return toWorst(check, findings, `${names}: no problems reported. To call one: tabbat sources check NAME`)
 }
 
 /** The operations that no source answers on a node: callers get 502, 503 or 504. */
-function listUnanswered(reports: readonly SourceReport[], config: Config): string[] {
+function listUnanswered(reports: readonly SourceReport[], config: Config): FindingPart[] {
   const isUsed = ({ figures, operation }: SourceReport) =>
     figures !== null && !config[operation === 'verify_nin' ? 'ninSources' : 'bvnSources'].includes('registry')
   const groups = Object.groupBy(reports.filter(isUsed), ({ operation, node }) => `${operation} on ${node}`)
   return Object.entries(groups).flatMap(([where, list = []]) => {
     if (!list.every(({ disabled, figures }) => disabled || figures?.down)) return []
     const names = list.map(({ source, disabled }) => (disabled ? `${source} (disabled)` : source)).join(', ')
-    return [`${where} gets no answers: ${names}. See tabbat sources status.`]
+    const text = `${where} gets no answers: ${names}. See tabbat sources status.`
+    // One vendor that fails does so on all nodes.
+    return [failedAbout(list[0]?.operation ?? '', text)]
   })
 }
 
@@ -135,13 +149,20 @@ function listSourceProblems({
   figures,
   capKobo,
   spentKoboToday,
-}: SourceReport): string[] {
+}: SourceReport): FindingPart[] {
   const name = `${source} (${operation})`
-  if (disabled) return [`${name} is disabled.`]
-  const problems = (figures?.warnings ?? []).map((reason) => `${name} has the warning ${reason}.`)
-  if (figures?.down) problems.push(toDownText(name, figures))
+  if (disabled) return [warningAbout(`${name} disabled`, `${name} is disabled.`)]
+  const problems = (figures?.warnings ?? []).map((reason) =>
+    warningAbout(`${name} ${reason}`, `${name} has the warning ${reason}.`),
+  )
+  if (figures?.down) problems.push(warningAbout(`${name} down`, toDownText(name, figures)))
   if (capKobo !== null && spentKoboToday >= NEAR_CAP * capKobo)
-    problems.push(`${name} has used ${Math.round((100 * spentKoboToday) / capKobo)} % of its daily cap.`)
+    problems.push(
+      warningAbout(
+        `${name} cap`,
+        `${name} has used ${Math.round((100 * spentKoboToday) / capKobo)} % of its daily cap.`,
+      ),
+    )
   return problems
 }
 
@@ -184,7 +205,7 @@ async function checkCheckpoints(
       `There is no copy of the checkpoints in ${folder}. Without it, a shortened audit log is not noticed.`,
     )
   const publicKey = toPublicKey(createSigner(keyring['audit-signing']).publicKey, 'The root key')
-  const findings = [stored, copied].flatMap((each) => {
+  const findings: (Finding | FindingPart)[] = [stored, copied].flatMap((each) => {
     const opened = openCheckpoint(each, publicKey)
     return 'wrong' in opened ? [failed('', `The checkpoint of ${each.time} ${opened.wrong}.`)] : []
   })
@@ -203,7 +224,9 @@ async function checkCheckpoints(
       ),
     )
   if (config.checkpointDir === undefined)
-    findings.push(warning('', 'The copies lie beside the data. Set TABBAT_CHECKPOINT_DIR to another disk.'))
+    findings.push(
+      warningAbout('folder', 'The copies lie beside the data. Set TABBAT_CHECKPOINT_DIR to another disk.'),
+    )
   findings.push(...(await listReceiverProblems(store)))
   return toWorst(check, findings, `The last is of ${stored.time}, with copies in ${folder}.`)
 }
@@ -220,12 +243,12 @@ async function checkWebhooks({ store }: Opened): Promise<Finding> {
   const findings = endpoints.flatMap(({ id, failingSince, disabledReason }) => {
     const advice = `See: tabbat webhooks deliveries ${id}`
     if (disabledReason !== undefined && disabledReason !== 'operator')
-      return [warning('', `Endpoint ${id} was disabled by the server, and gets no events. ${advice}`)]
+      return [warningAbout(id, `Endpoint ${id} was disabled by the server, and gets no events. ${advice}`)]
     return failingSince === undefined
       ? []
       : [
-          warning(
-            '',
+          warningAbout(
+            id,
             `Endpoint ${id} has accepted nothing since ${new Date(failingSince).toISOString()}. ${advice}`,
           ),
         ]
@@ -233,22 +256,42 @@ async function checkWebhooks({ store }: Opened): Promise<Finding> {
   return toWorst(check, findings, `${endpoints.length} configured, and none fails.`)
 }
 
+/** The channels that do not take their messages, as the servers have recorded them: none is called. */
+async function checkNotices({ config, store }: Opened): Promise<Finding> {
+  const check = 'notices'
+  const channels = listChannels(config)
+  if (channels.length === 0)
+    return ok(check, 'No channel is configured, so nobody is told of incidents. See docs/notices.md.')
+  const findings = (await store.incidents.listChannels()).flatMap(({ channel, failingSince, problem }) =>
+    failingSince === undefined || !channels.includes(channel)
+      ? []
+      : [
+          warningAbout(
+            channel,
+            `Notices by ${channel} fail since ${new Date(failingSince).toISOString()}. ${toProblemText(problem)} Run: tabbat notices test`,
+          ),
+        ],
+  )
+  return toWorst(check, findings, `Configured: ${channels.join(', ')}. None fails.`)
+}
+
 /** The endpoints of webhooks that get the checkpoints, as the servers have recorded them: none is called. */
-async function listReceiverProblems({ webhooks, deliveries }: Store): Promise<Finding[]> {
+async function listReceiverProblems({ webhooks, deliveries }: Store): Promise<FindingPart[]> {
   const receivers = (await webhooks.list()).filter(({ events }) => events.includes(CHECKPOINT_EVENT))
   const problems = receivers.map(async ({ id, disabledAt, failingSince }) => {
     const pending = await deliveries.countPending(id, MAX_COUNTED)
     const waiting = pending < MAX_COUNTED ? String(pending) : `${MAX_COUNTED} or more`
-    if (disabledAt !== undefined) return [warning('', `Endpoint ${id} is disabled and gets no checkpoints.`)]
+    if (disabledAt !== undefined)
+      return [warningAbout(id, `Endpoint ${id} is disabled and gets no checkpoints.`)]
     if (failingSince !== undefined)
       return [
-        failed(
-          '',
+        failedAbout(
+          id,
           `Endpoint ${id} has accepted nothing since ${new Date(failingSince).toISOString()}; events that wait: ${waiting}. See: tabbat webhooks deliveries ${id}`,
         ),
       ]
     return pending > MAX_PENDING
-      ? [warning('', `Events that endpoint ${id} has not got yet: ${waiting}. Is a server running?`)]
+      ? [warningAbout(id, `Events that endpoint ${id} has not got yet: ${waiting}. Is a server running?`)]
       : []
   })
   return (await Promise.all(problems)).flat()
@@ -306,19 +349,26 @@ async function checkNodes({ store }: Opened, running: readonly string[]): Promis
   return toWorst('nodes', listNodeProblems(alive), text)
 }
 
-function listNodeProblems(alive: readonly NodeRow[]): Finding[] {
+function listNodeProblems(alive: readonly NodeRow[]): FindingPart[] {
   const versions = listVersions(alive).map(([version]) => version)
   const problems = alive
     .filter(({ lagMs }) => lagMs > LAG_MS)
-    .map(
-      ({ node, worker, lagMs }) =>
+    .map(({ node, worker, lagMs }) =>
+      warningAbout(
+        `worker ${worker} of ${node}`,
         `Worker ${worker} of ${node} has not read the catalogue and the kill switches for ${Math.round(lagMs / 1000)} s. See its log.`,
+      ),
     )
+  const about = 'versions'
   if (versions.length > 1)
-    problems.push(`The nodes have different versions: ${versions.join(', ')}. Finish the upgrade.`)
+    problems.push(
+      warningAbout(about, `The nodes have different versions: ${versions.join(', ')}. Finish the upgrade.`),
+    )
   else if (versions.length === 1 && versions[0] !== VERSION)
-    problems.push(`The nodes run ${versions[0]}, and this program is ${VERSION}. Restart the nodes.`)
-  return problems.map((text) => warning('', text))
+    problems.push(
+      warningAbout(about, `The nodes run ${versions[0]}, and this program is ${VERSION}. Restart the nodes.`),
+    )
+  return problems
 }
 
 const listVersions = (alive: readonly NodeRow[]) =>

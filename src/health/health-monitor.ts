@@ -1,7 +1,8 @@
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { Context } from '../context/context.ts'
+import type { SeenFinding } from '../notices/incident-table.ts'
 import { runDataChecks } from './data-checks.ts'
-import type { Finding } from './finding.ts'
+import { type Finding, toParts } from './finding.ts'
 import { runLocalChecks } from './local-checks.ts'
 
 export type HealthReport = {
@@ -9,6 +10,8 @@ export type HealthReport = {
   /** When the checks that read the data were made; undefined before the first time. */
   readonly dataAt: number | undefined
   readonly findings: readonly Finding[]
+  /** Those of this machine: another node may find something else. */
+  readonly local: readonly Finding[]
 }
 
 /** The checks of a running server. They are made on request. Those that read the data run in the background, and a request gets their last result. */
@@ -52,9 +55,27 @@ export function createHealthMonitor({ config, store, keyring, rootKeys, audit }:
       const { at, findings } = await readLocal()
       // Without the store they would only fail, each after its time limit.
       if (audit.isHealthy) startData()
-      return { at, dataAt: data?.at, findings: [...findings, ...(data?.findings ?? [])] }
+      return { at, dataAt: data?.at, findings: [...findings, ...(data?.findings ?? [])], local: findings }
     },
   }
 }
+
+/** What incidents are made of: all that is not fine, by its name. What is about this machine has its node as the scope. */
+export function toSightings({ findings, local }: HealthReport, node: string) {
+  const all = findings.flatMap((finding) => listSeen(finding, local.includes(finding) ? node : ''))
+  const seen = new Map<string, SeenFinding>()
+  // Of several with one name, the first that is critical.
+  for (const each of all) if (seen.get(each.name)?.level !== 'critical') seen.set(each.name, each)
+  return { checks: findings.map(({ check }) => check), findings: [...seen.values()] }
+}
+
+const listSeen = (finding: Finding, scope: string): SeenFinding[] =>
+  toParts(finding).map(({ about, status, text }) => ({
+    name: about === '' ? finding.check : `${finding.check}: ${about}`,
+    checkName: finding.check,
+    scope,
+    level: status === 'failed' ? 'critical' : 'warning',
+    text,
+  }))
 
 const toMade = (findings: readonly Finding[]): Made => ({ at: Date.now(), findings })

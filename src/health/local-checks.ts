@@ -12,13 +12,16 @@ import { isLoopback } from '../settings/setting.ts'
 import {
   type Checks,
   type Finding,
+  type FindingPart,
   failed,
+  failedAbout,
   ok,
   runChecks,
   skipped,
   toReason,
   toWorst,
   warning,
+  warningAbout,
 } from './finding.ts'
 import { findRunningServer, isServerWritable } from './running-server.ts'
 
@@ -63,10 +66,13 @@ async function checkAuditLog({ config, server }: Machine): Promise<Finding> {
 }
 
 function checkSettings({ unknownSettings, exposedEnvFile }: Config): Finding {
-  const findings = unknownSettings.map((name) => warning('', `${name} is not a setting of Tabbat.`))
+  const findings = unknownSettings.map((name) => warningAbout(name, `${name} is not a setting of Tabbat.`))
   if (exposedEnvFile !== undefined)
     findings.push(
-      warning('', `Every user can read the secrets in ${exposedEnvFile}. Type: chmod 600 ${exposedEnvFile}`),
+      warningAbout(
+        exposedEnvFile,
+        `Every user can read the secrets in ${exposedEnvFile}. Type: chmod 600 ${exposedEnvFile}`,
+      ),
     )
   return toWorst('settings', findings, 'Every setting is known and valid.')
 }
@@ -125,20 +131,22 @@ function checkDisk({ dataDir, checkpointDir, auditArchiveDir, databaseUrl }: Con
   const folders = new Set([dataDir, checkpointDir ?? dataDir, auditArchiveDir ?? dataDir])
   const findings = [...folders].flatMap((folder) => checkFree(folder))
   const where = databaseUrl === undefined ? '' : ' The disk of PostgreSQL is not checked.'
-  const { status, text } = toWorst('disk', findings, findings.map((each) => each.text).join(' '))
-  return { check: 'disk', status, text: `${text || 'The data folder does not exist yet.'}${where}` }
+  const finding = toWorst('disk', findings, findings.map((each) => each.text).join(' '))
+  return { ...finding, text: `${finding.text || 'The data folder does not exist yet.'}${where}` }
 }
 
 /** Nothing of a folder that does not exist yet. */
-function checkFree(folder: string): Finding[] {
+function checkFree(folder: string): DiskFinding[] {
   try {
     return statSync(folder, { throwIfNoEntry: false }) ? [toFreeFinding(folder, statfsSync(folder))] : []
   } catch (error) {
-    return [failed('', toReason(error))]
+    return [failedAbout(folder, toReason(error))]
   }
 }
 
-function toFreeFinding(folder: string, { bavail, bsize }: StatsFs): Finding {
+type DiskFinding = FindingPart | (Finding & { readonly about: string })
+
+function toFreeFinding(folder: string, { bavail, bsize }: StatsFs): DiskFinding {
   const free = bavail * bsize
   const status = toDiskStatus(free)
   const size = free < GB / 10 ? `${Math.floor(free / MB)} MB` : `${(free / GB).toFixed(1)} GB`
@@ -148,7 +156,7 @@ function toFreeFinding(folder: string, { bavail, bsize }: StatsFs): Finding {
     warning: ' Free some space.',
     failed: ' Verifications get 503 when nothing can be written: free some space.',
   }[status]
-  return { check: '', status, text: `${text}${advice}` }
+  return { check: '', about: folder, status, text: `${text}${advice}` }
 }
 
 /** The server writes archives only if TABBAT_AUDIT_KEEP is set. */

@@ -6,7 +6,16 @@ import { readConnectionLimit } from '../database/connection-limit.ts'
 import { readServerFacts, type ServerFacts } from '../database/server-facts.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
 import { openHttp } from '../sources/http.ts'
-import { type Finding, failed, ok, skipped, toWorst, warning } from './finding.ts'
+import {
+  type Finding,
+  type FindingPart,
+  failed,
+  ok,
+  skipped,
+  toWorst,
+  warning,
+  warningAbout,
+} from './finding.ts'
 
 type Opened = { readonly config: Config; readonly store: Store }
 
@@ -18,9 +27,9 @@ export async function checkPostgres({ store }: Opened): Promise<Finding> {
   return toWorst(check, listProblems(facts), 'It can be written, and keeps what it has confirmed.')
 }
 
-function listProblems(facts: ServerFacts): Finding[] {
+function listProblems(facts: ServerFacts): (Finding | FindingPart)[] {
   const { isStandby, isReadOnly, fsync, fullPageWrites, synchronousCommit, standbys, isSynchronous } = facts
-  const findings: Finding[] = []
+  const findings: (Finding | FindingPart)[] = []
   if (!fsync)
     findings.push(
       failed(
@@ -37,8 +46,8 @@ function listProblems(facts: ServerFacts): Finding[] {
     )
   if (!fullPageWrites)
     findings.push(
-      warning(
-        '',
+      warningAbout(
+        'full_page_writes',
         'full_page_writes is off: a crash of the machine damages pages, unless the file system prevents it (ZFS). Set it to on.',
       ),
     )
@@ -53,8 +62,8 @@ function listProblems(facts: ServerFacts): Finding[] {
     findings.push(failed('', 'It is read-only (default_transaction_read_only), and servers must write.'))
   if (!isStandby && standbys > 0 && !isSynchronous)
     findings.push(
-      warning(
-        '',
+      warningAbout(
+        'standbys',
         'Its standbys are asynchronous: a failover loses the last verifications. Set synchronous_standby_names, or synchronous_mode in Patroni.',
       ),
     )
@@ -109,18 +118,21 @@ export async function checkPatroni({ config }: { readonly config: Config }, port
   return toWorst(check, findings, `${versions.join(', ')}.`)
 }
 
-function listPatroniProblems(host: string, { version, tags, isPaused }: Patroni): Finding[] {
-  const findings: Finding[] = []
+function listPatroniProblems(host: string, { version, tags, isPaused }: Patroni): FindingPart[] {
+  const findings: FindingPart[] = []
   if (!isSafe(version) && tags.etcd_api !== 'v2')
     findings.push(
-      warning(
-        '',
+      warningAbout(
+        `version at ${host}`,
         `Patroni ${version} at ${host}: a failover can lose acknowledged verifications when the machine of the primary pauses. Install 3.0.3 or later, or use the v2 API of etcd as deploy/patroni/patroni.yaml does: see docs/production.md.`,
       ),
     )
   if (isPaused)
     findings.push(
-      warning('', `Patroni at ${host} is paused, and replaces no dead primary. Type: patronictl resume`),
+      warningAbout(
+        `pause at ${host}`,
+        `Patroni at ${host} is paused, and replaces no dead primary. Type: patronictl resume`,
+      ),
     )
   return findings
 }

@@ -26,7 +26,7 @@ const MAX_CALLS = 20_000
  * the log are set for the copy.
  */
 const NOT_TAKEN =
-  /^(OTEL_|TABBAT_(OIDC_|TLS_|CATALOGUE_|METRICS_|API_KEY|PUBLIC_URL|TRUST_PROXY|DATABASE_URL|ROOT_KEY|LOG_|ADMIN_|HOST$|PORT$|DATA_DIR|CHECKPOINT_DIR|AUDIT_|WEBHOOKS_PRIVATE|TWO_FACTOR))/
+  /^(OTEL_|TABBAT_(OIDC_|TLS_|CATALOGUE_|METRICS_|API_KEY|PUBLIC_URL|TRUST_PROXY|DATABASE_URL|ROOT_KEY|LOG_|ADMIN_|HOST$|PORT$|DATA_DIR|CHECKPOINT_DIR|AUDIT_|WEBHOOKS_PRIVATE|NOTICES_|TWO_FACTOR))/
 
 /** Of each vendor: the rest is its address, its credentials and the paths of its products. */
 const TAKEN_OF_VENDOR = ['price', 'ninPrice', 'bvnPrice', 'dailyCap', 'connections', 'not_found', 'notFound']

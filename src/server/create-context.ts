@@ -15,6 +15,7 @@ import { toFatal } from '../database/failure.ts'
 import { openTlsCertificate } from '../http/tls-listener.ts'
 import { openAuthenticate, openFindCaller } from '../keys/authenticate.ts'
 import { openRateLimit } from '../keys/rate-limit.ts'
+import { openNotices } from '../notices/notices.ts'
 import { openRegistry, toRegistrySource } from '../registry/registry.ts'
 import { openScrub } from '../registry/scrub.ts'
 import { openRequests, type RequestLog } from '../requests/request-log.ts'
@@ -60,7 +61,7 @@ export async function createContext(
   const cleanedUp = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
   const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
   const cleanupConfig = { ...config, keyring, workerNumber, recent }
-  const cleanup = startCleanup(log, store, [...cleanedUp, retention], cleanupConfig)
+  const cleanup = startCleanup(log, store, [...cleanedUp, base.notices, retention], cleanupConfig)
   const context: Omit<Context, 'close'> = {
     ...base,
     ...telemetry,
@@ -121,8 +122,9 @@ async function openBase(config: Config, log: Log, workerNumber: number, mustExis
   const auditDeps = { store, keyring, log, onUnavailable, onCorruption: fatal.stop }
   const { audit, recent } = await openAudit(config, auditDeps)
   fatal.audit = audit
+  const notices = openNotices({ table: store.incidents, config, log, node: loadNodeName(config.dataDir) })
   const opened = { config, log, certificate, store, rootKeys, registry, guessLimit, databaseWarnings, audit }
-  return { base: { ...opened, keyring: currentKeyring }, keyring, recent, alarms, scrub }
+  return { base: { ...opened, keyring: currentKeyring, notices }, keyring, recent, alarms, scrub }
 }
 
 type Closing = Omit<Context, 'close'> & {
@@ -137,6 +139,7 @@ type Closing = Omit<Context, 'close'> & {
 async function closeAll(parts: Closing): Promise<void> {
   const { certificate, rateLimit, stopCleanup, nodes, scrub, webhooks, catalogue, sourceChain } = parts
   await parts.batches.close()
+  await parts.notices.close()
   await parts.stopQueue()
   const sending = parts.telemetry.close()
   certificate?.close()

@@ -2,12 +2,14 @@ import type { ClusterSettings, Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { Server as NetServer } from 'node:net'
 import { isSea } from 'node:sea'
+import { loadNodeName } from '../audit/chain-claim.ts'
 import { type Config, loadConfig } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
 import { toDatabaseText } from '../context/database-text.ts'
 import { listWarnings } from '../context/warnings.ts'
 import { toWorkerConfig } from '../context/worker-share.ts'
 import { UserError } from '../errors.ts'
+import type { HealthMonitor } from '../health/health-monitor.ts'
 import type { App } from '../http/app.ts'
 import { relayLeases } from '../keys/rate-limit.ts'
 import { hasPublicSandboxKey, SANDBOX_KEY, toSandboxCall } from '../keys/sandbox-key.ts'
@@ -46,7 +48,7 @@ export async function serve(workerNumber: number, mustExist: boolean): Promise<v
     stopOnSignal(context, stopAll)
     stopOnBug(context)
     start(context)
-    if (isFirst) others.admin = await openAdmin(context, app)
+    if (isFirst) others.admin = await openAdmin(context, app, await watchHealth(context))
     if (isFirst) others.metrics = await openMetrics(context)
   } catch (error) {
     await stopAll()
@@ -61,12 +63,20 @@ export async function serve(workerNumber: number, mustExist: boolean): Promise<v
 
 const isOpen = (app: App | undefined) => app !== undefined
 
-/** Loaded after the API listens, so that the API starts sooner. */
-async function openAdmin(context: Context, api: App): Promise<App | undefined> {
+/** From now on people are told of incidents. Loaded after the API listens, so that the API starts sooner. */
+async function watchHealth(context: Context): Promise<HealthMonitor> {
+  const { createHealthMonitor, toSightings } = await import('../health/health-monitor.ts')
+  const node = loadNodeName(context.config.dataDir)
+  const health = createHealthMonitor(context)
+  context.notices.start(async () => toSightings(await health.read(), node))
+  return health
+}
+
+async function openAdmin(context: Context, api: App, health: HealthMonitor): Promise<App | undefined> {
   const { adminHost, adminPort } = context.config
   if (adminPort === 'off') return undefined
   const { buildAdminServer } = await import('../admin/server.ts')
-  const admin = buildAdminServer(context, api)
+  const admin = buildAdminServer(context, api, { health })
   await listen(admin, adminHost, adminPort, 'TABBAT_ADMIN_PORT')
   return admin
 }

@@ -125,11 +125,7 @@ describe('password guessing', () => {
   beforeAll(async () => {
     const { context, app } = server
     const now = Date.now()
-    admin = buildAdminServer(
-      context,
-      app,
-      createAuthentication(context, () => now),
-    )
+    admin = buildAdminServer(context, app, { authentication: createAuthentication(context, () => now) })
     url = await admin.listen({ host: '127.0.0.1', port: 0 })
   })
   afterAll(() => admin.close())

@@ -158,6 +158,7 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
       backups: expect.stringMatching(/^warning: None was made/),
       sources: 'ok: No vendor is configured.',
       webhooks: 'ok: No endpoint is configured.',
+      notices: 'ok: No channel is configured, so nobody is told of incidents. See docs/notices.md.',
       nodes: 'ok: No server is running on this database.',
     })
   })
