@@ -94,6 +94,11 @@ const GROUPS: readonly Group[] = [
         load: async () => (await import('./pages/sources/sources.tsx')).Sources,
       },
       {
+        name: 'incidents',
+        title: 'Incidents',
+        load: async () => (await import('./pages/incidents/incidents.tsx')).Incidents,
+      },
+      {
         name: 'storage',
         title: 'Storage',
         load: async () => (await import('./pages/storage/storage.tsx')).Storage,

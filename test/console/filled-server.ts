@@ -20,6 +20,7 @@ export const PAGES = [
   { name: 'catalogue', title: 'Catalogue', ready: 'is active' },
   { name: 'sources', title: 'Sources', ready: 'Updating live' },
   { name: 'records', title: 'Records', ready: 'NIN records' },
+  { name: 'incidents', title: 'Incidents', ready: 'hooks.slack.com' },
   { name: 'storage', title: 'Storage', ready: 'TABBAT_AUDIT_KEEP' },
   { name: 'people', title: 'People', ready: 'Make the report' },
   { name: 'settings', title: 'Settings', ready: 'TABBAT_PORT' },
@@ -43,6 +44,8 @@ export async function startFilledServer({ isHostile = true } = {}): Promise<Cons
     TABBAT_NOT_FOUND: 'next',
     TABBAT_DOJAH_PRICE: '50',
     TABBAT_DOJAH_DAILY_CAP: '1000',
+    TABBAT_NOTICES_SLACK: 'https://hooks.slack.com/services/T00/B00/synthetic',
+    TABBAT_NOTICES_QUIET: '22:00-06:00',
     ...vendor.settings,
   })
   const file = join(server.dataDir, 'people.ndjson')
@@ -63,11 +66,37 @@ export async function startFilledServer({ isHostile = true } = {}): Promise<Cons
   await sendBatch(server.api)
   addProof(server, { operation: 'nin', by: isHostile ? HOSTILE : 'ada' })
   addProof(server, { operation: 'bvn', by: 'ada', hash: 'of an earlier file' })
+  addIncidents(server, isHostile ? HOSTILE : 'The disk of /data is full.')
   const stop = async () => {
     await server.stop()
     await vendor.close()
   }
   return { ...server, stop }
+}
+
+/** One that has ended, and one that lasts and could not be told. */
+function addIncidents({ dataDir }: ConsoleServer, text: string): void {
+  const database = new DatabaseSync(join(dataDir, 'tabbat.db'), { timeout: 5000 })
+  const began = Date.parse('2026-11-17T08:00:00Z')
+  const add = database.prepare(
+    `INSERT INTO incidents (id, name, scope, level, text, began_at, told, ended_at, repeats)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+  )
+  add.run('inc_1', 'disk: /data', 'node-1', 'critical', text, began, 'critical', began + 600_000)
+  add.run('inc_2', 'webhooks: whk_1', '', 'warning', 'An endpoint fails.', began, 'warning', began + 900_000)
+  const tell = database.prepare(
+    `INSERT INTO notices (incident_id, channel, kind, level, created_at, due_at, state, finished_at)
+     VALUES (?, 'slack', ?, 'critical', ?, ?, ?, ?)`,
+  )
+  tell.run('inc_1', 'began', began, began, 'sent', began + 90_000)
+  tell.run('inc_1', 'ended', began, began, 'failed', began + 700_000)
+  database
+    .prepare(
+      `INSERT INTO notice_channels (channel, claimed_until, retry_at, tries, failing_since, problem)
+       VALUES ('slack', 0, ?, 3, ?, 'gone') ON CONFLICT DO NOTHING`,
+    )
+    .run(began + 86_400_000_000, began)
+  database.close()
 }
 
 type AddedProof = { readonly operation: string; readonly by: string; readonly hash?: string }

@@ -68,6 +68,7 @@ const PAGES: Readonly<Record<string, readonly [page: string, title: string]>> = 
   checkpoints: ['audit', 'Audit'],
   sources: ['sources', 'Sources'],
   webhooks: ['webhooks', 'Webhooks'],
+  notices: ['incidents', 'Incidents'],
   nodes: ['settings', 'Settings'],
   settings: ['settings', 'Settings'],
 }
