@@ -6,22 +6,54 @@ import { text } from 'node:stream/consumers'
 /** What happens to one request: a response of the proxy itself, or a fault of the network. */
 export type Fault =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body: string }
+  /** The connection is reset before the request was read. */
+  | 'reset unread'
   /** The connection breaks before the server has the request. */
   | 'reset'
   /** The server answers, and the response is lost. */
   | 'lose'
   /** Half of the response arrives. */
   | 'truncate'
+  /** A part of the head of the response arrives. */
+  | 'cut head'
   /** No response. */
   | 'hang'
+  /** A response that never ends, a byte at a time. */
+  | 'trickle'
+  /** A response that never ends, as fast as it can be read. */
+  | 'flood'
 
 export type FlakyProxy = {
   readonly url: string
   /** The headers of all requests so far. */
   readonly requests: IncomingMessage['headers'][]
+  /** How many connections were opened so far. */
+  readonly connections: () => number
   /** Faults of the next requests; then all pass. */
   readonly fail: (...faults: Fault[]) => void
   readonly close: () => Promise<void>
+}
+
+/** The faults for which the server is not asked. */
+function answerItself(
+  fault: string | undefined,
+  { socket }: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  if (fault === 'hang') return true
+  if (fault === 'reset') return Boolean(socket.destroy())
+  if (fault === 'cut head')
+    return socket.write('HTTP/1.1 200 OK\r\ncontent-le', () => socket.destroy()) || true
+  if (fault !== 'trickle' && fault !== 'flood') return false
+  response.writeHead(200, { 'content-type': 'application/json' })
+  const piece = Buffer.alloc(fault === 'flood' ? 2 ** 20 : 1, ' ')
+  const write = () => {
+    if (fault === 'flood') while (response.writable && response.write(piece));
+    else response.write(piece)
+  }
+  const timer = setInterval(write, 10)
+  response.on('drain', write).on('close', () => clearInterval(timer))
+  return true
 }
 
 /** A proxy in front of a server, with faults in a given order. */
@@ -30,11 +62,11 @@ export async function startFlakyProxy(target: string): Promise<FlakyProxy> {
   const faults: Fault[] = []
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     requests.push(request.headers)
-    const body = await text(request)
     const fault = faults.shift()
-    if (fault === 'hang') return
-    if (fault === 'reset') return void request.socket.destroy()
+    if (fault === 'reset unread') return void request.socket.resetAndDestroy()
+    const body = await text(request)
     if (typeof fault === 'object') return void response.writeHead(fault.status, fault.headers).end(fault.body)
+    if (answerItself(fault, request, response)) return
     const { method = '', url = '' } = request
     const headers = Object.entries(request.headers).filter(([name]) => !/^(connection|host)$/.test(name))
     const answer = await fetch(target + url, {
@@ -54,11 +86,16 @@ export async function startFlakyProxy(target: string): Promise<FlakyProxy> {
     if (fault !== 'truncate') return void response.end(bytes)
     response.write(bytes.subarray(0, bytes.length / 2), () => request.socket.destroy())
   }
+  let connections = 0
   const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1')
+  server.on('connection', () => {
+    connections += 1
+  })
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    connections: () => connections,
     fail: (...next) => void faults.push(...next),
     close: async () => {
       server.close()

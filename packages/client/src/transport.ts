@@ -1,4 +1,4 @@
-import { invalidArgument, TabbatError } from './error.ts'
+import { invalidArgument, TabbatError, unexpectedResponse } from './error.ts'
 import { toResponseError } from './response-error.ts'
 import { sleep, toDelayMs } from './retry.ts'
 
@@ -52,6 +52,9 @@ export type Send = (call: Call) => Promise<Answer>
 export type Transport = { readonly send: Send; readonly maxRetries: number; readonly timeoutMs: number }
 
 const MAX_TIMER_MS = 2 ** 31 - 1
+/** No response of Tabbat is as large. That to a large body, a batch, tells of every refused row. */
+const MAX_RESPONSE_BYTES = 2 ** 23
+const MAX_LARGE_RESPONSE_BYTES = 2 ** 27
 
 /** Sends calls with one deadline each, and repeats what may succeed later. */
 export function createTransport(options: TabbatOptions): Transport {
@@ -77,7 +80,9 @@ export function createTransport(options: TabbatOptions): Transport {
       })
       return await readAnswer(response, call, end)
     } catch (thrown) {
-      return toNetworkError(thrown, abort.signal.aborted)
+      const isTimeout = abort.signal.aborted
+      end()
+      return thrown instanceof TabbatError ? thrown : toNetworkError(thrown, isTimeout)
     } finally {
       clearTimeout(timer)
       call.signal?.removeEventListener('abort', end)
@@ -107,16 +112,29 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 
 async function readAnswer(
   response: Response,
-  { isResult, isStream = false, sent = [] }: Call,
+  { isResult, isLarge = false, isStream = false, sent = [] }: Call,
   end: () => void,
 ): Promise<Answer | TabbatError> {
   const { status, headers } = response
   if (response.ok && isStream) return { status, headers, body: response.body, end }
-  const body = parse(await response.text())
+  const body = parse(await readText(response, isLarge ? MAX_LARGE_RESPONSE_BYTES : MAX_RESPONSE_BYTES))
   const answer = { status, headers, body, end }
   if (response.ok && (status === 204 || typeof body === 'object')) return answer
   const error = toResponseError(response, body, sent)
   return isResult?.(error) ? answer : error
+}
+
+async function readText({ body, status }: Response, maxBytes: number): Promise<string> {
+  const reader = body?.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  for (let size = 0; ; ) {
+    const piece = await reader?.read()
+    if (!piece?.value) return text + decoder.decode()
+    size += piece.value.length
+    if (size > maxBytes) throw unexpectedResponse(status)
+    text += decoder.decode(piece.value, { stream: true })
+  }
 }
 
 export function parse(text: string): unknown {

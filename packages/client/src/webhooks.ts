@@ -38,7 +38,7 @@ const encoder = new TextEncoder()
 
 export const webhooks: Webhooks = {
   verify: async (headers, body, secret, { toleranceS = 300 } = {}) => {
-    const keys = await Promise.all([secret].flat().map(importSecret))
+    const keys = await Promise.all((secret?.length ? [secret].flat() : ['']).map(importSecret))
     const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) =>
       readHeader(headers, `webhook-${name}`),
     )
