@@ -1,0 +1,17 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Tabbat\Http;
+
+use Tabbat\TabbatException;
+
+/** Sends one request. It follows no redirect and repeats nothing. */
+interface HttpClient
+{
+    /**
+     * @param float $timeoutS For the request and its response; for a stream, for the head of the response and each wait for more of it.
+     * @throws TabbatException network_error or timeout, with no text of the request
+     */
+    public function send(Request $request, float $timeoutS): Response;
+}
