@@ -13,6 +13,7 @@ const PAGES = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'examples/README.md',
+  ...globSync('packages/*/README.md'),
 ]
 
 /** Pages for readers. Others are generated, or records of what was decided and what broke. */

@@ -38,7 +38,7 @@ const bundlesLine = async () => {
   return `bundles: ${bundles.length}, the first is ${bundles[0]?.code} for ${bundles[0]?.price} naira`
 }
 
-describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {} }) => {
+describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {}, hasClient = false }) => {
   if (missing !== undefined) return void it.skip(`is not run: ${missing}`)
 
   let folder: string
@@ -60,8 +60,7 @@ describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {} }
         .trim()
         .split(/\r?\n/),
     ).toEqual([
-      '503, trying again in 0 s',
-      'no answer, trying again in 1 s',
+      ...(hasClient ? [] : ['503, trying again in 0 s', 'no answer, trying again in 1 s']),
       'verified: ver_…',
       'not verified: ver_…',
       'invalid: phone must be a Nigerian mobile number, for example 08031234567 or +2348031234567',
@@ -76,12 +75,12 @@ describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {} }
     for (const key of keys) expect(key).toMatch(/^[\w-]{16,}$/)
   })
 
-  it('gives up after four attempts, without the numbers in its output', async () => {
+  it('gives up after some attempts, without the numbers in its output', async () => {
     const proxy = await startUnreliableProxy(url, () => '503')
     const ended = await runCommand(command, { ...env, TABBAT_URL: proxy.url, TABBAT_KEY: SANDBOX_KEY })
     await proxy.close()
     expect(ended.code).not.toBe(0)
-    expect(proxy.attempts).toHaveLength(4)
+    expect(proxy.attempts).toHaveLength(hasClient ? 5 : 4)
     expect(ended.all).toContain('status 503, code source_unavailable, request req_of_the_proxy')
     for (const secret of ['12345678901', '08031234567', SANDBOX_KEY]) expect(ended.all).not.toContain(secret)
   })

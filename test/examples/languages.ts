@@ -14,6 +14,8 @@ type Language = {
   /** Builds it into an empty folder, and returns the command that runs it. */
   readonly prepare: (folder: string) => Command | Promise<Command>
   readonly env?: Readonly<Record<string, string>>
+  /** It uses a client of packages/, which retries by itself: it prints no attempts, and makes five. */
+  readonly hasClient?: true
 }
 
 const run = promisify(execFile)
@@ -28,7 +30,7 @@ export const ENVIRONMENT = {
   ...(process.env.DOTNET_ROOT !== undefined && { DOTNET_ROOT: process.env.DOTNET_ROOT }),
 }
 
-const succeeds = (program: string, ...args: string[]) => {
+export const succeeds = (program: string, ...args: string[]) => {
   try {
     execFileSync(program, args, { stdio: 'ignore', env: ENVIRONMENT })
     return true
@@ -39,16 +41,17 @@ const succeeds = (program: string, ...args: string[]) => {
 
 /** Where Debian and Ubuntu install the packages of Java and PHP. */
 const JARS = ['databind', 'core', 'annotations'].map((name) => `/usr/share/java/jackson-${name}.jar`)
-const AUTOLOADS = ['Illuminate/Http', 'Illuminate/Container', 'GuzzleHttp'].map(
-  (name) => `/usr/share/php/${name}/autoload.php`,
-)
+export const LARAVEL = '/usr/share/php/Illuminate/autoload.php'
 
 const whyMissingPackages = (name: string, files: readonly string[]) =>
   files.every((file) => existsSync(file)) ? undefined : `not installed: ${name}`
 
-const whyMissingPhp = () =>
+/** What the client for PHP needs. */
+export const whyMissingPhp = () =>
   whyMissing('php') ??
-  (succeeds('php', '-r', 'exit(extension_loaded("curl") ? 0 : 1);') ? undefined : 'not installed: php-curl')
+  (['curl', 'mbstring'].every((name) => succeeds('php', '-r', `exit((int) !extension_loaded("${name}"));`))
+    ? undefined
+    : 'not installed: php-curl or php-mbstring')
 
 const whyMissingJava = () =>
   whyMissing('java', 'javac') ??
@@ -56,28 +59,25 @@ const whyMissingJava = () =>
   whyMissingPackages('Jackson', JARS)
 
 export const LANGUAGES: readonly Language[] = [
-  {
-    name: 'Python, requests',
-    missing:
-      whyMissing('python3') ??
-      (succeeds('python3', '-c', 'import requests') ? undefined : 'not installed: python3-requests'),
-    prepare: () => ['python3', example('python/verify_requests.py')],
-  },
-  {
-    name: 'Python, standard library',
+  ...['verify.py', 'verify_async.py'].map((file) => ({
+    name: `Python, ${file}`,
     missing: whyMissing('python3'),
-    prepare: () => ['python3', example('python/verify_stdlib.py')],
-  },
+    prepare: (): Command => ['python3', example(`python/${file}`)],
+    env: { PYTHONPATH: resolve('packages/python/src') },
+    hasClient: true as const,
+  })),
   {
-    name: 'PHP, cURL',
+    name: 'PHP',
     missing: whyMissingPhp(),
     prepare: () => ['php', example('php/verify.php')],
+    hasClient: true,
   },
   {
-    name: 'PHP, HTTP client of Laravel',
-    missing: whyMissingPhp() ?? whyMissingPackages('illuminate/http and Guzzle', AUTOLOADS),
+    name: 'PHP, Laravel',
+    missing: whyMissingPhp() ?? whyMissingPackages('php-laravel-framework', [LARAVEL]),
     prepare: () => ['php', example('php/laravel/run.php')],
-    env: { COMPOSER_AUTOLOAD: AUTOLOADS.join(':') },
+    env: { COMPOSER_AUTOLOAD: LARAVEL },
+    hasClient: true,
   },
   {
     name: 'Go',

@@ -1,25 +1,34 @@
 <?php
 
-/** Runs Tabbat.php outside Laravel, with illuminate/http and Guzzle. COMPOSER_AUTOLOAD names the autoload.php of Composer. */
+/** Runs VerifyCustomer.php in an empty application of Laravel. COMPOSER_AUTOLOAD names the autoload.php of Laravel. */
 
 declare(strict_types=1);
 
-use App\Services\Tabbat;
-use Illuminate\Container\Container;
-use Illuminate\Support\Facades\Facade;
+use App\Services\VerifyCustomer;
+use Illuminate\Config\Repository;
+use Illuminate\Foundation\Application;
+use Tabbat\Laravel\TabbatServiceProvider;
+use Tabbat\TabbatException;
 
-// A stack trace would contain the arguments.
-ini_set('zend.exception_ignore_args', '1');
-foreach (explode(':', getenv('COMPOSER_AUTOLOAD') ?: 'vendor/autoload.php') as $file) {
-    require_once $file;
+// Laravel 8 uses what newer versions of PHP call deprecated.
+error_reporting(E_ALL & ~E_DEPRECATED);
+require_once getenv('COMPOSER_AUTOLOAD') ?: 'vendor/autoload.php';
+require_once __DIR__ . '/../../../packages/php/autoload.php';
+require_once __DIR__ . '/VerifyCustomer.php';
+
+// An application does this at its start: Composer tells it of the provider.
+$app = new Application(sys_get_temp_dir());
+$app->instance('config', new Repository());
+$app->register(TabbatServiceProvider::class);
+$app->boot();
+
+try {
+    $customer = $app->make(VerifyCustomer::class);
+    echo $customer->verify('12345678901', '08031234567'), "\n";
+    echo $customer->verify('00000000422', '08031234567'), "\n";
+    echo $customer->verify('12345678901', '123'), "\n";
+    echo $customer->describeBundles('smile'), "\n";
+} catch (TabbatException $error) {
+    fwrite(STDERR, "status $error->status, code $error->errorCode, request $error->requestId\n");
+    exit(1);
 }
-require_once __DIR__ . '/Tabbat.php';
-// Laravel does this at the start of every application.
-Facade::setFacadeApplication(new Container());
-
-$tabbat = new Tabbat(getenv('TABBAT_URL') ?: 'http://127.0.0.1:8080', (string) getenv('TABBAT_KEY'));
-echo $tabbat->verifyNin('12345678901', '08031234567'), "\n";
-echo $tabbat->verifyNin('00000000422', '08031234567'), "\n";
-echo $tabbat->verifyNin('12345678901', '123'), "\n";
-$bundles = $tabbat->listBundles('smile');
-echo 'bundles: ', count($bundles), ", the first is {$bundles[0]['code']} for {$bundles[0]['price']} naira\n";

@@ -1,0 +1,42 @@
+"""Verifies a NIN and lists bundles with the client for Python, which retries by itself.
+
+Python 3.9 or later, after `pip install ./packages/python`.
+"""
+
+import os
+import sys
+
+from tabbat import Tabbat, TabbatError
+
+
+def verify(tabbat, nin, phone):
+    try:
+        result = tabbat.verify_nin(nin=nin, phone=phone)
+    except TabbatError as error:
+        if error.code != "validation_failed":
+            raise
+        return "invalid: " + "; ".join(text for texts in error.fields.values() for text in texts)
+    if result.verified:
+        return f"verified: {result.reference}"
+    return f"{'pending' if result.pending else 'not verified'}: {result.reference}"
+
+
+# People of the sandbox. Not in the calls below, because a traceback quotes lines.
+INPUTS = [("12345678901", "08031234567"), ("00000000422", "08031234567"), ("12345678901", "123")]
+
+
+def main():
+    url = os.environ.get("TABBAT_URL", "http://127.0.0.1:8080")
+    with Tabbat(key=os.environ["TABBAT_KEY"], base_url=url) as tabbat:
+        for nin, phone in INPUTS:
+            print(verify(tabbat, nin, phone))
+        bundles = tabbat.list_internet_bundles("smile")
+        print(f"bundles: {len(bundles)}, the first is {bundles[0]['code']} for {bundles[0]['price']} naira")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except TabbatError as error:
+        # No text of it contains what was sent.
+        sys.exit(f"status {error.status}, code {error.code}, request {error.request_id}")

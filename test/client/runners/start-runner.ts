@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { whyMissing } from '../../cluster/programs.ts'
+import { type Command, ENVIRONMENT, whyMissingPhp } from '../../examples/languages.ts'
+
+/** A call for a runner. Clients are made anew for each scenario. */
+export type Task = {
+  readonly scenario: string
+  readonly client: Readonly<Record<string, unknown>>
+  readonly call: string
+  readonly args: Readonly<Record<string, unknown>>
+}
+
+/** The result or the error of a call, with all that could be printed of it. */
+export type Described = { readonly kind: string; readonly texts?: string[]; readonly [name: string]: unknown }
+
+export type Runner = {
+  readonly run: (task: Task) => Promise<Described>
+  readonly stop: () => Promise<void>
+}
+
+type Client = {
+  readonly name: string
+  readonly missing: string | undefined
+  readonly command: Command
+  /** Whether the client itself ends what takes too long or is too large. */
+  readonly hasLimits: boolean
+}
+
+const RUNNERS = import.meta.dirname
+const GUZZLE = '/usr/share/php/GuzzleHttp/autoload.php'
+
+const python = whyMissing('python3')
+
+export const CLIENTS: readonly Client[] = [
+  {
+    name: '@tabbat/client',
+    missing: undefined,
+    command: [process.execPath, `${RUNNERS}/runner.ts`],
+    hasLimits: true,
+  },
+  {
+    name: 'PHP, cURL',
+    missing: whyMissingPhp(),
+    command: ['php', `${RUNNERS}/runner.php`],
+    hasLimits: true,
+  },
+  {
+    name: 'PHP, PSR-18',
+    missing: whyMissingPhp() ?? (existsSync(GUZZLE) ? undefined : 'not installed: Guzzle'),
+    command: ['php', `${RUNNERS}/runner.php`, GUZZLE],
+    hasLimits: false,
+  },
+  {
+    name: 'Python',
+    missing: python,
+    command: ['python3', `${RUNNERS}/runner.py`],
+    hasLimits: true,
+  },
+  {
+    name: 'Python, asyncio',
+    missing: python,
+    command: ['python3', `${RUNNERS}/runner.py`, 'async'],
+    hasLimits: true,
+  },
+]
+
+/** Starts the program of a client, which makes one call after the other. */
+export function startRunner([program, ...args]: Command): Runner {
+  const child = spawn(program, args, { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return {
+    run: async (task) => {
+      child.stdin.write(`${JSON.stringify(task)}\n`)
+      const { done, value } = await lines.next()
+      if (done) throw new Error(`The runner ended: ${program} ${args.join(' ')}`)
+      return JSON.parse(value)
+    },
+    stop: async () => {
+      const ended = once(child, 'close')
+      child.stdin.end()
+      await ended
+    },
+  }
+}
