@@ -101,7 +101,13 @@ describe('the page lists', () => {
     'samples in four languages and with the client for %s',
     (id) => {
       const section = page.split(`id="${id}"`)[1]?.split('</section>')[0]
-      for (const language of ['curl', 'Typed client', 'TypeScript', 'PHP', 'Python'])
+      for (const language of [
+        'curl',
+        'TypeScript, with the client',
+        'TypeScript, without',
+        'PHP, with',
+        'Python, with',
+      ])
         expect(section).toContain(`<figcaption>${language}`)
     },
   )

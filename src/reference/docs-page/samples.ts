@@ -1,26 +1,20 @@
 import { SANDBOX_KEY } from '../../keys/sandbox-key.ts'
 import { type Call, type Endpoint, jsonOf, toCall } from './open-api.ts'
 
-const CLIENT = 'Typed client (TypeScript)'
-
 type Sample = { readonly language: string; readonly code: string }
 
 /** The example call in other languages. A GET is sent with a query string: many clients send no body with it. */
 export function listSamples(endpoint: Endpoint): Sample[] {
   const call = toCall(endpoint)
   const sent = call.method === 'GET' ? { ...call, body: undefined } : call
-  const client = toClientSample(endpoint)
   return [
-    ...(client === undefined ? [] : [{ language: CLIENT, code: client }]),
-    { language: 'TypeScript', code: toTypeScript(sent) },
-    { language: 'PHP', code: toPhp(sent) },
-    { language: 'Python', code: toPython(sent) },
+    ...listClientSamples(endpoint),
+    { language: 'TypeScript, without a client', code: toTypeScript(sent) },
   ]
 }
 
 const lines = (...texts: readonly (string | false)[]) => texts.filter((text) => text !== false).join('\n')
 
-/** Valid in TypeScript and Python. */
 const quote = (text: string) => JSON.stringify(text)
 
 const toTypeScript = ({ method, url, body, isIdempotent }: Call) =>
@@ -37,42 +31,7 @@ const toTypeScript = ({ method, url, body, isIdempotent }: Call) =>
     'console.log(response.status, await response.text())',
   )
 
-const toPhp = ({ method, url, body, isIdempotent }: Call) =>
-  lines(
-    '<?php',
-    `$curl = curl_init(${quoteSingle(url)});`,
-    'curl_setopt_array($curl, [',
-    `    CURLOPT_CUSTOMREQUEST => '${method}',`,
-    '    CURLOPT_RETURNTRANSFER => true,',
-    '    CURLOPT_HTTPHEADER => [',
-    `        'Authorization: Bearer ${SANDBOX_KEY}',`,
-    body !== undefined && `        'Content-Type: application/json',`,
-    isIdempotent && `        'Idempotency-Key: ' . bin2hex(random_bytes(16)), // the same for every retry`,
-    '    ],',
-    body !== undefined && `    CURLOPT_POSTFIELDS => ${quoteSingle(JSON.stringify(body))},`,
-    ']);',
-    '$text = curl_exec($curl);',
-    `echo curl_getinfo($curl, CURLINFO_RESPONSE_CODE), ' ', $text, "\\n";`,
-  )
-
 const quoteSingle = (text = '') => `'${text.replace(/[\\']/g, String.raw`\$&`)}'`
-
-const toPython = ({ method, url, body, isIdempotent }: Call) =>
-  lines(
-    isIdempotent && 'import uuid\n',
-    'import requests\n',
-    'response = requests.request(',
-    `    "${method}",`,
-    `    ${quote(url)},`,
-    '    headers={',
-    `        "Authorization": "Bearer ${SANDBOX_KEY}",`,
-    isIdempotent && `        "Idempotency-Key": str(uuid.uuid4()),  # the same for every retry`,
-    '    },',
-    body !== undefined && `    json=${JSON.stringify(body)},`,
-    '    timeout=30,',
-    ')',
-    'print(response.status_code, response.text)',
-  )
 
 type Curl = { readonly title: string; readonly command: string }
 
@@ -102,46 +61,123 @@ function toCommand(url: string, send: { readonly method: string; readonly body?:
 const quoteForShell = (text: string) =>
   /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-type Inputs = Readonly<Record<string, string>>
-type ToCall = (inputs: Inputs, body: string) => string
-
-/** The call of the typed client for each operation. A test fails when one is missing. */
-const CALLS: Readonly<Record<string, ToCall>> = {
-  verifyNin: (_inputs, body) => `await tabbat.verifyNin(${body})`,
-  verifyBvn: (_inputs, body) => `await tabbat.verifyBvn(${body})`,
-  listInternetBundles: ({ provider }) => `await tabbat.listInternetBundles(${quoteSingle(provider)})`,
-  listSmeBundles: () => 'await tabbat.listSmeBundles()',
-  listTvAddOns: ({ type, productCode }) =>
-    `await tabbat.listTvAddOns({ type: ${quoteSingle(type)}, productCode: ${quoteSingle(productCode)} })`,
-  getVerification: ({ reference }) => `await tabbat.pending.get(${quoteSingle(reference)})`,
-  cancelVerification: ({ reference }) => `await tabbat.pending.cancel(${quoteSingle(reference)})`,
-  createBatch: (_inputs, body) => `await tabbat.batches.create(${body})`,
-  getBatch: ({ id }) => `await tabbat.batches.get(${quoteSingle(id)})`,
-  getBatchResults: ({ id }) =>
-    `for await (const row of tabbat.batches.results(${quoteSingle(id)})) console.log(row)`,
-  cancelBatch: ({ id }) => `await tabbat.batches.cancel(${quoteSingle(id)})`,
+/** The call of the clients for an operation: a method, and what it takes. */
+type ClientCall = {
+  readonly method: string
+  /** `fields` of the request by their names, the `rows` of the body, or the values of these parameters. */
+  readonly takes: 'fields' | 'rows' | readonly string[]
+  readonly isStream?: true
 }
 
-/** The example call with the typed client, which makes Idempotency-Keys and retries by itself. Undefined if it has no such call. */
-function toClientSample({ operationId, server, parameters = [], requestBody }: Endpoint): string | undefined {
-  const toCall = CALLS[operationId]
-  if (!toCall) return undefined
-  const inputs = Object.fromEntries(
-    parameters.map(({ name, schema }) => [name, String(schema?.examples?.[0] ?? '')]),
-  )
-  const call = toCall(inputs, toLiteral(jsonOf(requestBody)?.example))
-  return [
-    "import { createTabbat } from '@tabbat/client' // packages/client of the source",
-    '',
-    `const tabbat = createTabbat({ key: ${quoteSingle(SANDBOX_KEY)}, baseUrl: ${quoteSingle(server)} })`,
-    call.startsWith('for ') ? call : `console.log(${call})`,
-  ].join('\n')
+/** A test fails when one is missing. */
+const CALLS: Readonly<Record<string, ClientCall>> = {
+  verifyNin: { method: 'verifyNin', takes: 'fields' },
+  verifyBvn: { method: 'verifyBvn', takes: 'fields' },
+  listInternetBundles: { method: 'listInternetBundles', takes: ['provider'] },
+  listSmeBundles: { method: 'listSmeBundles', takes: [] },
+  listTvAddOns: { method: 'listTvAddOns', takes: 'fields' },
+  getVerification: { method: 'pending.get', takes: ['reference'] },
+  cancelVerification: { method: 'pending.cancel', takes: ['reference'] },
+  createBatch: { method: 'batches.create', takes: 'rows' },
+  getBatch: { method: 'batches.get', takes: ['id'] },
+  getBatchResults: { method: 'batches.results', takes: ['id'], isStream: true },
+  cancelBatch: { method: 'batches.cancel', takes: ['id'] },
 }
 
-/** As a person writes it: names without quotes. */
-const toLiteral = (value: unknown): string =>
-  Array.isArray(value)
-    ? `[${value.map(toLiteral).join(', ')}]`
-    : `{ ${Object.entries(Object(value))
-        .map(([name, each]) => `${name}: ${quoteSingle(String(each))}`)
-        .join(', ')} }`
+type Fields = readonly (readonly [name: string, value: string])[]
+type Input =
+  | { readonly values: readonly string[] }
+  | { readonly fields: Fields }
+  | { readonly rows: readonly Fields[] }
+
+/** How a language writes a call of its client. The clients make Idempotency-Keys and retry by themselves. */
+type ClientLanguage = {
+  readonly language: string
+  readonly toInput: (input: Input) => string
+  readonly toCode: (call: string, input: string, isStream: boolean, server: string) => string
+}
+
+const toFields = (value: unknown): Fields =>
+  Object.entries(Object(value)).map(([name, each]) => [name, String(each)])
+
+const toObject = (fields: Fields) =>
+  `{ ${fields.map(([name, value]) => `${name}: ${quoteSingle(value)}`).join(', ')} }`
+
+const toSnakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+const CLIENT_LANGUAGES: readonly ClientLanguage[] = [
+  {
+    language: 'TypeScript',
+    toInput: (input) => {
+      if ('values' in input) return input.values.map(quoteSingle).join(', ')
+      return 'fields' in input ? toObject(input.fields) : `[${input.rows.map(toObject).join(', ')}]`
+    },
+    toCode: (method, input, isStream, server) =>
+      lines(
+        "import { createTabbat } from '@tabbat/client' // packages/client of the source",
+        '',
+        `const tabbat = createTabbat({ key: ${quoteSingle(SANDBOX_KEY)}, baseUrl: ${quoteSingle(server)} })`,
+        isStream
+          ? `for await (const row of tabbat.${method}(${input})) console.log(row)`
+          : `console.log(await tabbat.${method}(${input}))`,
+      ),
+  },
+  {
+    language: 'PHP',
+    toInput: (input) => {
+      const toPairs = (fields: Fields, toPair: (name: string, value: string) => string) =>
+        fields.map(([name, value]) => toPair(name, quoteSingle(value))).join(', ')
+      if ('values' in input) return input.values.map(quoteSingle).join(', ')
+      if ('fields' in input) return toPairs(input.fields, (name, value) => `${name}: ${value}`)
+      const rows = input.rows.map((row) => `[${toPairs(row, (name, value) => `'${name}' => ${value}`)}]`)
+      return `[${rows.join(', ')}]`
+    },
+    toCode: (method, input, isStream, server) => {
+      const call = `$tabbat->${method.replace('.', '->')}(${input})`
+      return lines(
+        '<?php',
+        "require 'vendor/autoload.php'; // with tabbat/client: packages/php of the source",
+        '',
+        `$tabbat = new Tabbat\\Tabbat(key: ${quoteSingle(SANDBOX_KEY)}, baseUrl: ${quoteSingle(server)});`,
+        isStream ? `foreach (${call} as $row) print_r($row);` : `print_r(${call});`,
+      )
+    },
+  },
+  {
+    language: 'Python',
+    toInput: (input) => {
+      if ('values' in input) return input.values.map(quote).join(', ')
+      if ('fields' in input)
+        return input.fields.map(([name, value]) => `${toSnakeCase(name)}=${quote(value)}`).join(', ')
+      return JSON.stringify(input.rows.map((row) => Object.fromEntries(row)))
+    },
+    toCode: (method, input, isStream, server) => {
+      const call = `tabbat.${toSnakeCase(method)}(${input})`
+      return lines(
+        'from tabbat import Tabbat  # packages/python of the source',
+        '',
+        `tabbat = Tabbat(key=${quote(SANDBOX_KEY)}, base_url=${quote(server)})`,
+        isStream ? `for row in ${call}:\n    print(row)` : `print(${call})`,
+      )
+    },
+  },
+]
+
+/** The example call with each client. None if the clients have no such call. */
+function listClientSamples({ operationId, server, parameters = [], requestBody }: Endpoint): Sample[] {
+  const call = CALLS[operationId]
+  if (!call) return []
+  const { method, takes, isStream = false } = call
+  const body = jsonOf(requestBody)?.example
+  const given = parameters.map(({ name, schema }) => [name, String(schema?.examples?.[0] ?? '')] as const)
+  const input: Input =
+    takes === 'fields'
+      ? { fields: toFields(body ?? Object.fromEntries(given)) }
+      : takes === 'rows'
+        ? { rows: (Array.isArray(body) ? body : []).map(toFields) }
+        : { values: takes.map((name) => Object.fromEntries(given)[name] ?? '') }
+  return CLIENT_LANGUAGES.map(({ language, toInput, toCode }) => ({
+    language: `${language}, with the client`,
+    code: toCode(method, toInput(input), isStream, server),
+  }))
+}
