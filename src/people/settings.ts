@@ -13,7 +13,7 @@ export const PEOPLE_SETTINGS = {
     'TABBAT_ORGANISATION',
     undefined,
     readOrganisation,
-    'Name and address of your organisation, at the head of reports about people, with semicolons between the lines: Shop Ltd; 12 Marina Road, Lagos; privacy@shop.example. See docs/people.md.',
+    'Name and address of your organisation, at the head of reports about people, with semicolons between the lines: Shop Ltd; Data protection; 12 Marina Road, Lagos. See docs/people.md.',
   ),
 } satisfies Record<string, Setting<unknown>>
 
