@@ -87,7 +87,7 @@ export function createPass(options: PassOptions): () => Promise<void> {
     try {
       const changes = await table.report({ node, checks, findings, channels: names, quiet }, now())
       for (const { kind, name, scope, level } of changes)
-        log.event(kind === 'ended' ? 'info' : 'warn', `incident_${kind}`, { name, scope, level })
+        log.event(kind === 'ended' ? 'info' : 'warn', `incident_${kind}`, { name, scope, severity: level })
       await storeWatch.step(undefined, now())
     } catch (error) {
       if (!storeWatch.isAway()) log.failure(error)
@@ -157,7 +157,7 @@ export function createStoreWatch(options: StoreWatchOptions): StoreWatch {
       open = incident?.endedAt === undefined ? incident : undefined
       if (!incident || !notice) return
       const level = notice === 'ended' ? 'info' : 'warn'
-      log.event(level, `incident_${notice}`, { name: STORE_INCIDENT, scope: node, level: 'critical' })
+      log.event(level, `incident_${notice}`, { name: STORE_INCIDENT, scope: node, severity: 'critical' })
       if (incident.endedAt !== undefined) await finish(incident, incident.endedAt, now)
       else for (const { send } of senders) send(toDue(notice, incident))
     },
