@@ -55,6 +55,8 @@ export function renderMarkdown(root: string, file: string, names: ReadonlyMap<st
         return `<p${text.startsWith('<strong>For</strong>') ? ' class="for"' : ''}>${text}</p>\n`
       },
       link({ href, tokens }) {
+        // The parser takes the end of smtps://user:password@host for an address of e-mail.
+        if (href.startsWith('mailto:')) return this.parser.parseInline(tokens)
         return html`<a href="${toTarget(href)}">${raw(this.parser.parseInline(tokens))}</a>`.safe
       },
       image({ href, text }) {
