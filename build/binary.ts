@@ -54,6 +54,10 @@ async function writeBinary(node: string, blob: Buffer): Promise<void> {
   if (isMac) execFileSync('codesign', ['--sign', '-', BINARY])
 }
 
+/** The licences of Node.js and of the libraries inside it are the same on all platforms. */
+const readNodeLicence = () =>
+  `Node.js\n\n${readFileSync(join(ROOT, 'node_modules', findNodePackage(OWN).name, 'LICENSE'), 'utf8')}`
+
 /** Why the executable cannot be made here. */
 function targetError(): string | undefined {
   if (target === OWN) return undefined
@@ -70,7 +74,9 @@ async function build(): Promise<void> {
   const built = [await toFile(MAIN, 'main.cjs')]
   for (const [name, file] of listWorkers()) built.push(await toFile(file, `${name}.cjs`))
   const folders = [...listPackageFolders(built), ...listConsoleFolders()]
-  writeFileSync(join(WORK, 'LICENSES.txt'), toLicences(folders))
+  const licences = `${toLicences(folders)}\n${'-'.repeat(80)}\n\n${readNodeLicence()}`
+  writeFileSync(join(WORK, 'LICENSES.txt'), licences)
+  writeFileSync(join(out, `licenses-${target}.txt`), licences)
   const sbom = toSbom(folders, [toNodeComponent(findNodePackage(target))])
   writeFileSync(join(out, `sbom-${target}.cdx.json`), sbom)
   await writeBinary(node, writeBlob())

@@ -77,11 +77,16 @@ function build(): void {
   mkdirSync(OUT, { recursive: true })
   pack(ROOT)
   pack(join(ROOT, 'packages/client'))
-  for (const each of target) run(process.execPath, ['build/binary.ts', '--out', OUT, '--target', each])
+  for (const each of target) {
+    run(process.execPath, ['build/binary.ts', '--out', OUT, '--target', each])
+    if (each.startsWith('linux-'))
+      run(process.execPath, ['build/deb.ts', '--from', OUT, '--out', OUT, '--target', each])
+  }
 }
 
 /**
- * npm run build:release: the npm packages, the executables, their lists of libraries, SHA256SUMS and provenance.json in one folder.
+ * npm run build:release: the npm packages, the executables, the Debian packages, their lists of libraries and licences, SHA256SUMS and
+ * provenance.json in one folder.
  * With TABBAT_RELEASE_KEY, SHA256SUMS is signed.
  */
 try {

@@ -4,7 +4,7 @@ import { addHelp, EXIT_CODES } from './help.ts'
 
 const SCRIPTS = { bash: toBashScript, zsh: toZshScript, fish: toFishScript } as const
 
-const toCompletionScript = (shell: keyof typeof SCRIPTS, program: Command): string =>
+export const toCompletionScript = (shell: keyof typeof SCRIPTS, program: Command): string =>
   SCRIPTS[shell](listCommandNodes(program))
 
 /** The program is loaded in full on demand: when this command is named, the others are not loaded. */

@@ -4,7 +4,8 @@ import { basename, join } from 'node:path'
 
 /**
  * systemctl and systemd-run for a machine without systemd: runs the commands of units as their users, with their variables,
- * state directories and credentials. It restricts nothing. The battery of the production page installs it under both names.
+ * state directories and credentials. It restricts nothing. The battery of the production page and the test of the Debian package
+ * install it under both names.
  */
 type Unit = ReadonlyMap<string, readonly string[]>
 
@@ -18,7 +19,14 @@ mkdirSync(RUN, { recursive: true })
 function control(given: readonly string[]): number {
   const [verb = '', ...names] = given.filter((arg) => !arg.startsWith('--'))
   const isNow = given.includes('--now')
-  for (const name of names) {
+  for (const name of names
+    .map((each) => each.replace(/\.service$/, ''))
+    .filter((each) => !each.endsWith('.timer'))) {
+    if (verb === 'try-restart' && isRunning(name)) {
+      stop(name)
+      while (isRunning(name)) pause()
+      start(name)
+    }
     if (/^(stop|restart)$/.test(verb) || (verb === 'disable' && isNow)) stop(name)
     if (/^(start|restart)$/.test(verb) || (verb === 'enable' && isNow)) start(name)
   }
@@ -60,14 +68,27 @@ function start(name: string): void {
 }
 
 function stop(name: string): void {
-  const file = join(RUN, `${name}.pid`)
-  if (!existsSync(file)) return
+  const pid = toPid(name)
+  if (pid === '') return
   try {
-    process.kill(Number(readFileSync(file, 'utf8')), 'SIGTERM')
+    process.kill(Number(pid), 'SIGTERM')
   } catch {
     // It has ended.
   }
 }
+
+const toPid = (name: string) => {
+  const file = join(RUN, `${name}.pid`)
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+}
+
+/** A process that has ended stays in the list until its parent looks. */
+function isRunning(name: string): boolean {
+  const file = `/proc/${toPid(name) || 'none'}/stat`
+  return existsSync(file) && !/\) Z /.test(readFileSync(file, 'utf8'))
+}
+
+const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
 
 function runTransient(given: readonly string[]): number {
   const properties: string[] = []

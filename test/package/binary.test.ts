@@ -3,11 +3,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeInstalled } from './installed.ts'
+import { describeDebian } from './debian.ts'
+import { describeInstalled, itStartsInOneLine } from './installed.ts'
 
 let folder = ''
-const SBOM = `sbom-${process.platform}-${process.arch}.cdx.json`
-const toFile = () => join(folder, 'bin', `tabbat-${process.platform}-${process.arch}`)
+const TARGET = `${process.platform}-${process.arch}`
+const SBOM = `sbom-${TARGET}.cdx.json`
+const LICENCES = `licenses-${TARGET}.txt`
+const toFile = () => join(folder, 'bin', `tabbat-${TARGET}`)
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'tabbat-binary-'))
@@ -20,7 +23,7 @@ describe('the single executable, in an empty folder with an empty PATH', () => {
   it('writes nothing where it is installed', () => {
     execFileSync(toFile(), ['--version'])
     expect(readdirSync(folder)).toEqual(['bin'])
-    expect(readdirSync(join(folder, 'bin')).toSorted()).toEqual([SBOM, basename(toFile())])
+    expect(readdirSync(join(folder, 'bin')).toSorted()).toEqual([LICENCES, SBOM, basename(toFile())])
   })
 
   it('has a list beside it of the libraries inside, and of Node.js', () => {
@@ -30,6 +33,12 @@ describe('the single executable, in an empty folder with an empty PATH', () => {
     const names = components.map(({ name }) => name)
     expect(names).toEqual(expect.arrayContaining(['pg', 'undici', 'preact', 'commander', 'node']))
     expect(components.find(({ name }) => name === 'node')?.version).toBe(process.versions.node)
+  })
+
+  it('has the licences beside it, of the libraries and of Node.js', () => {
+    const text = readFileSync(join(folder, 'bin', LICENCES), 'utf8')
+    expect(text).toMatch(/^undici \d.* \(MIT\)$/m)
+    expect(text).toContain('Node.js is licensed for use as follows')
   })
 
   it('has the same bytes when it is made again in another folder', () => {
@@ -53,4 +62,12 @@ describe('the single executable, in an empty folder with an empty PATH', () => {
   })
 
   describeInstalled(() => ({ file: toFile(), cwd: folder }), { PATH: '' })
+
+  // The page names the file for x64.
+  if (TARGET === 'linux-x64')
+    itStartsInOneLine('./tabbat-linux-x64', () => ({ folder: join(folder, 'bin'), name: basename(toFile()) }))
+})
+
+describe('the Debian package of the executable', () => {
+  describeDebian(() => join(folder, 'bin'))
 })

@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { VERSION } from '../../src/version.ts'
@@ -67,6 +72,57 @@ export function describeInstalled(toProgram: () => Program, settings: Settings =
     expect(collector.spans().map(({ name }) => name)).toContain('commit')
     expect(collector.metrics().length).toBeGreaterThan(0)
     await collector.close()
+  })
+}
+
+/**
+ * Pastes a line of docs/installing.md that starts a server, in a folder with the files of a release and their checksums. A file
+ * that was changed is not started.
+ */
+export function itStartsInOneLine(
+  word: string,
+  toRelease: () => { readonly folder: string; readonly name: string },
+): void {
+  it('is checked and started by one line of docs/installing.md', async () => {
+    const { folder, name } = toRelease()
+    const page = readFileSync('docs/installing.md', 'utf8')
+    const line =
+      [...page.matchAll(/^sha256sum .*$/gm)].map(([each]) => each).find((each) => each.includes(word)) ?? ''
+    const sum = createHash('sha256')
+      .update(readFileSync(join(folder, name)))
+      .digest('hex')
+    const others = `${'0'.repeat(64)}  a-file-that-was-not-downloaded\n`
+    const paste = (listed: string) => {
+      writeFileSync(join(folder, 'SHA256SUMS'), `${listed}  ${name}\n${others}`)
+      const env = {
+        ...process.env,
+        TABBAT_PORT: '0',
+        TABBAT_ADMIN_PORT: '0',
+        TABBAT_DATA_DIR: newDataDir(),
+        TABBAT_LOG_LEVEL: 'silent',
+      }
+      return spawn('bash', ['-c', line], {
+        cwd: folder,
+        env,
+        stdio: ['ignore', 'pipe', 'inherit'],
+        detached: true,
+      })
+    }
+    const refused = paste('f'.repeat(64))
+    expect(await text(refused.stdout)).toContain(`${name}: FAILED`)
+    const child = paste(sum)
+    try {
+      let banner = ''
+      for await (const piece of child.stdout) {
+        banner += piece
+        if (banner.includes('reference')) break
+      }
+      const url = /listening on +(\S+)/.exec(banner)?.[1] ?? ''
+      expect(await verifyNin(url, SANDBOX_KEY, '12345678901', '08031234567')).toMatchObject({ success: true })
+    } finally {
+      // The shell, npx and the server.
+      process.kill(-(child.pid ?? 0), 'SIGKILL')
+    }
   })
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findNodePackage, listNodePackages } from '../../build/node-binary.ts'
-import { describeInstalled } from './installed.ts'
+import { describeInstalled, itStartsInOneLine } from './installed.ts'
 
 const PLATFORM = `${process.platform}-${process.arch}`
 let folder = ''
@@ -94,4 +94,8 @@ describe('installed with npm install -g --ignore-scripts --omit=dev', () => {
   })
 
   describeInstalled(() => ({ file: join(folder, 'prefix/bin/tabbat'), cwd: folder }))
+})
+
+describe('the packed file', () => {
+  itStartsInOneLine('npx', () => ({ folder, name: globSync('tabbat-*.tgz', { cwd: folder })[0] ?? '' }))
 })
