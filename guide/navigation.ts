@@ -47,7 +47,7 @@ const findLink = (tokens: readonly Token[]): Tokens.Link | undefined =>
     .find((token): token is Tokens.Link => token.type === 'link')
 
 /** docs/adr/0001-x.md is adr-0001-x.html, examples/README.md is examples.html, SECURITY.md is security.html. */
-export function toName(file: string): string {
+function toName(file: string): string {
   if (file === INDEX) return 'index.html'
   const path = file.startsWith('docs/') ? file.slice('docs/'.length) : file.toLowerCase()
   const named = path.replace(/(?<=.)\/README\.md$/i, '').replace(/\.(md|json)$/, '')

@@ -293,7 +293,7 @@ it('only files that are given a database speak SQL', () => {
 })
 
 describe('exports', () => {
-  const sources = globSync(['{src,test,bench,build,console}/**/*.{ts,tsx}', 'vitest.config.ts']).filter(
+  const sources = globSync(['{src,test,bench,build,console,guide}/**/*.{ts,tsx}', 'vitest.config.ts']).filter(
     (file) => !/node_modules|\/dist\//.test(file),
   )
   const isTest = (file: string) => /^(test|bench)\/|\.test\./.test(file)
