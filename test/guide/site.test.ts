@@ -82,3 +82,29 @@ it('the console links to pages and headings that exist', () => {
   const links = calls.map(([, page = 'index', heading]) => `${page}.html${heading ? `#${heading}` : ''}`)
   expect(links.filter(isBroken('index.html'))).toEqual([])
 })
+
+describe.each(globSync('docs/pictures/*.svg'))('%s', (file) => {
+  const svg = readFileSync(file, 'utf8')
+
+  it('has a title and a description for screen readers', () => {
+    const [, labels = ''] = /aria-labelledby="([^"]+)"/.exec(svg) ?? []
+    expect(labels.split(' ')).toHaveLength(2)
+    expect(labels.split(' ').filter((id) => !toIds(svg).includes(id))).toEqual([])
+    expect(svg).toMatch(/<title id="[^"]+">[^<]{10,}<\/title>\s*<desc id="[^"]+">[^<]{50,}<\/desc>/)
+  })
+
+  it('has the style of the others, for both themes, and classes that the guide has', () => {
+    const style = /<style>[\s\S]*<\/style>/.exec(svg)?.[0] ?? ''
+    const [first = ''] = globSync('docs/pictures/*.svg').toSorted()
+    expect(style).toContain('prefers-color-scheme: dark')
+    expect(readFileSync(first, 'utf8')).toContain(style)
+    const classes = [...svg.matchAll(/ class="([^"]+)"/g)].flatMap(([, names = '']) => names.split(' '))
+    const known = String(site.get('style.css'))
+    expect([...new Set(classes)].filter((name) => !known.includes(`.picture .${name} {`))).toEqual([])
+  })
+
+  it('is on one page of the guide, and has ids that no other picture has', () => {
+    const [id = ''] = toIds(svg)
+    expect(pages.filter(([, page]) => page.includes(` id="${id}"`))).toHaveLength(1)
+  })
+})
