@@ -45,6 +45,8 @@ export function renderMarkdown(root: string, file: string, names: ReadonlyMap<st
     return before === 0 ? anchor : `${anchor}-${before}`
   }
   const parser = new Marked({
+    // A text that looks like an address, such as user:password@host in a setting, is no link.
+    tokenizer: { url: () => undefined },
     renderer: {
       heading({ tokens, depth, text }) {
         return `<h${depth} id="${toId(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
