@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { EVENT_TYPES } from '../contract/event.ts'
+import { UserError } from '../errors.ts'
 import { OVERLAP } from '../keys/key-options.ts'
 import { dim, say, sayJson, strong, toCount, toTable, warn } from '../server/terminal.ts'
 import { MAX_COUNTED, toDeliveryView, toEndpointView, toTestView } from '../webhooks/endpoint-view.ts'
@@ -10,8 +11,10 @@ import {
   type EndpointDeps,
   enableEndpoint,
   findEndpoint,
+  MAX_RESENT,
   type NewSecret,
   resendEvent,
+  resendFailedEvents,
   rollEndpoint,
   testEndpoint,
 } from '../webhooks/manage.ts'
@@ -24,7 +27,7 @@ import {
   withStore,
 } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
-import { readCount, readKeyDuration } from './options.ts'
+import { DATE_NOTE, readCount, readKeyDuration, readSince } from './options.ts'
 import { requireConfirmation } from './prompt.ts'
 
 export function addWebhooksCommand(program: Command): void {
@@ -326,27 +329,51 @@ async function listDeliveries({ store }: ReadContext, id: string, options: ListO
   say(toTable([['event', 'type', 'state', 'attempts', 'last', 'took', 'next or finished'], ...cells]))
 }
 
+type ResendOptions = { failed?: true; since?: string; json?: true }
+
 function addResendCommand(webhooks: Command): void {
   const command = webhooks
     .command('resend')
-    .description('send an event again, with the same webhook-id, whatever became of it')
+    .description('send an event again, with the same webhook-id, or all events that failed')
     .argument('<id>', ENDPOINT_ID)
-    .argument('<event>', 'id of the event, as "tabbat webhooks deliveries" shows it')
+    .argument('[event]', 'id of the event, as "tabbat webhooks deliveries" shows it; or --failed')
+    .option('--failed', `all events that were given up, the oldest first, at most ${MAX_RESENT}`)
+    .option('--since <time>', 'with --failed: only those that were given up since this time', readSince)
     .option('--json', 'print a JSON object')
-    .action((id: string, event: string, { json }: { json?: true }) =>
-      withCommandContext(async (context) => {
-        await resendEvent(toEndpointDeps(context), id, event)
-        if (json) sayJson(context, { id, event, resent: true })
-        else say(`Event ${event} will be sent again by a running server.`)
-      }, EXISTING),
+    .action((id: string, event: string | undefined, options: ResendOptions) =>
+      withCommandContext((context) => runResend(context, id, event, options), EXISTING),
     )
   addHelp(command, {
-    details: 'A running server sends it within a second. Its retries begin anew.',
+    details: `A running server sends them within a second. Their retries begin anew. ${DATE_NOTE}`,
     usesDatabase: true,
     exitCodes: EXIT_CODES,
     examples: {
       'webhooks resend whk_0123456789abcdef evt_0mwik6bcs84cf80031b800d749e4d51a9': 'send one event again',
-      'webhooks resend whk_0123456789abcdef evt_0mwik6bcs84cf80031b800d749e4d51a9 --json': 'print JSON',
+      'webhooks resend whk_0123456789abcdef --failed --since 6h': 'all that failed in the last six hours',
     },
   })
+}
+
+async function runResend(
+  context: CommandContext,
+  id: string,
+  event: string | undefined,
+  { failed, since, json }: ResendOptions,
+): Promise<void> {
+  if ((event === undefined) === (failed === undefined))
+    throw new UserError('Give the id of an event, or --failed for all that failed.')
+  if (since !== undefined && !failed) throw new UserError('--since needs --failed.')
+  const deps = toEndpointDeps(context)
+  if (event !== undefined) {
+    await resendEvent(deps, id, event)
+    if (json) sayJson(context, { id, event, resent: true })
+    else say(`Event ${event} will be sent again by a running server.`)
+    return
+  }
+  const resent = await resendFailedEvents(deps, id, since === undefined ? 0 : Date.parse(since))
+  const isCut = resent === MAX_RESENT
+  if (json) return sayJson(context, { id, resent, is_cut: isCut })
+  if (resent === 0) return say('No event of this endpoint has failed in this time. Nothing is sent.')
+  say(`${toCount(resent, 'event')} will be sent again by a running server.`)
+  if (isCut) say('There may be more. Run the command again when these were sent.')
 }

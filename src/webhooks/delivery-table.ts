@@ -89,6 +89,7 @@ export type Settled = { readonly disabled: DisabledReason | undefined }
 
 type Claim = { readonly endpointId: string; readonly most: number; readonly leaseMs: number }
 type Page = { readonly endpointId: string; readonly most: number; readonly before?: string | undefined }
+type Resend = { readonly endpointId: string; readonly since: number; readonly most: number }
 type Kept = { readonly ageMs: number; readonly most: number }
 
 /** One event for one endpoint each; they stay as a log for a time. Times are of the clock that all nodes share. */
@@ -135,9 +136,9 @@ export const deliveryTable = defineTable({
       /** Sends it again, whatever became of it. False when there is no such delivery. */
       resend: async (endpointId: string, eventId: string, now: number) =>
         (await database.prepare(toResend(database)).run(endpointId, eventId, now)) > 0,
-      /** Sends the oldest that failed again. Resolves to their number. */
-      resendFailed: (endpointId: string, most: number, now: number) =>
-        database.prepare(toResendFailed(database)).run(endpointId, most, now),
+      /** Sends the oldest that were given up since a time again. Resolves to their number. */
+      resendFailed: ({ endpointId, since, most }: Resend, now: number) =>
+        database.prepare(toResendFailed(database)).run(endpointId, most, now, since),
       /** Deletes some of what is too old or too much, or of a deleted endpoint; see delete-some.ts. */
       deleteExpired: (kept: Kept, now: number) => deleteExpired(database, kept, now),
     }
@@ -192,7 +193,8 @@ const toPending = (database: Database) => `UPDATE webhook_deliveries
 const toResend = (database: Database) => `${toPending(database)} AND event_id = $2`
 
 const toResendFailed = (database: Database) => `${toPending(database)} AND event_id IN (
-  SELECT event_id FROM webhook_deliveries WHERE endpoint_id = $1 AND state = 'failed' ORDER BY event_id LIMIT $2)`
+  SELECT event_id FROM webhook_deliveries
+  WHERE endpoint_id = $1 AND state = 'failed' AND finished_at >= CAST($4 AS BIGINT) ORDER BY event_id LIMIT $2)`
 
 const toRelease = (database: Database) => `UPDATE webhook_deliveries
   SET due_at = ${toSharedNow(database, 'CAST($4 AS BIGINT)')}

@@ -9,7 +9,7 @@ import {
   toEventBody,
 } from '../contract/event.ts'
 import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
-import { steadyNow } from '../contract/time.ts'
+import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { UserError } from '../errors.ts'
 import type { KeyRow, KeyTable } from '../keys/key-table.ts'
@@ -95,14 +95,15 @@ export async function resendEvent(deps: EndpointDeps, id: string, eventId: strin
 }
 
 /** One statement changes at most so many rows. */
-const MAX_RESENT = 1000
+export const MAX_RESENT = 1000
 
-/** The oldest events that failed, again. Resolves to their number: after MAX_RESENT, there may be more. */
-export async function resendFailedEvents(deps: EndpointDeps, id: string): Promise<number> {
+/** The oldest events that were given up since a time, again. Resolves to their number: after MAX_RESENT, there may be more. */
+export async function resendFailedEvents(deps: EndpointDeps, id: string, since = 0): Promise<number> {
   if ((await findEndpoint(deps, id)).disabledAt !== undefined)
     throw new UserError(`Endpoint ${id} is disabled. Enable it first.`)
-  await deps.audit.record([toEntry('webhook_resent', id, 'all that failed')])
-  return deps.store.deliveries.resendFailed(id, MAX_RESENT, steadyNow())
+  const what = since === 0 ? 'all that failed' : `all that failed since ${toIsoTime(since)}`
+  await deps.audit.record([toEntry('webhook_resent', id, what)])
+  return deps.store.deliveries.resendFailed({ endpointId: id, since, most: MAX_RESENT }, steadyNow())
 }
 
 /** Sends a test event once, from this process. It is not stored and not repeated. */

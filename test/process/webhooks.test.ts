@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { answerWith, type Received, type Receiver, startReceiver } from '../webhooks/receiver.ts'
@@ -71,6 +72,28 @@ describe('tabbat webhooks', () => {
     await run('resend', id, entry.event_id)
     await receiver.wait(before + 2)
     expect(receiver.received[before + 1]?.headers['webhook-id']).toBe(first.headers['webhook-id'])
+    await waitForState(id, 'delivered')
+    giveUp(id)
+    expect((await run('resend', id, '--failed', '--since', '2100-01-01')).stdout).toContain('Nothing is sent')
+    expect(await runJson('resend', id, '--failed', '--since', '1h')).toMatchObject({
+      resent: 1,
+      is_cut: false,
+    })
+    await receiver.wait(before + 3)
+    expect(receiver.received[before + 2]?.headers['webhook-id']).toBe(first.headers['webhook-id'])
+    await run('delete', id, '--yes')
+  })
+
+  it.each([
+    [[], 'Give the id of an event, or --failed'],
+    [['evt_x', '--failed'], 'Give the id of an event, or --failed'],
+    [['evt_x', '--since', '1h'], '--since needs --failed'],
+    [['--failed', '--since', '14 o clock'], 'Give a date such as'],
+  ])('resend refuses %j', async (args, message) => {
+    const { id } = await create()
+    const { code, stderr } = await run('resend', id, ...args)
+    expect(code).not.toBe(0)
+    expect(stderr).toContain(message)
     await run('delete', id, '--yes')
   })
 
@@ -170,6 +193,13 @@ async function writeLists(): Promise<string> {
   const one = join(settings.TABBAT_DATA_DIR, 'swift.json')
   writeFileSync(one, JSON.stringify({ ...lists.internet[1], segment: 'swift', type: 'SWIFT' }))
   return one
+}
+
+/** As after the last retry. */
+function giveUp(id: string): void {
+  const database = new DatabaseSync(join(settings.TABBAT_DATA_DIR, 'tabbat.db'), { timeout: 5000 })
+  database.prepare("UPDATE webhook_deliveries SET state = 'failed' WHERE endpoint_id = ?").run(id)
+  database.close()
 }
 
 async function waitForState(id: string, state: string) {
