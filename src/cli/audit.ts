@@ -6,6 +6,7 @@ import { ARCHIVE_SUFFIX } from '../audit/archive/whole-log.ts'
 import { readSourceAttempts, toPlainRow } from '../audit/export.ts'
 import type { Loss } from '../audit/loss-table.ts'
 import { acceptLoss } from '../audit/losses.ts'
+import type { Store } from '../context/store.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'
 import { toIsoTime } from '../contract/time.ts'
 import { KINDS, type Kind, toBlindIndex } from '../crypto/mac.ts'
@@ -14,6 +15,7 @@ import type { LoggedRow } from '../ledger/audit-row.ts'
 import type { LoggedRequest } from '../requests/block-writer.ts'
 import { findRequestsOf, toTimes } from '../requests/search.ts'
 import { dim, say, sayJson, strong, toCount, toTable } from '../server/terminal.ts'
+import { readReferenceTime } from '../verification/verification-request.ts'
 import { addAuditExportCommand, addAuditProofCommands, addVerifyExtractCommand } from './audit-export.ts'
 import {
   ARCHIVE_NOTE,
@@ -59,7 +61,7 @@ function addAuditShowCommands(audit: Command): void {
     .action((reference: string, { archive, json }: ShowOptions) =>
       withCommandContext(async (context) => {
         const { store, audit } = context
-        const rows = await withWholeLog(context, archive, (log) => findTimeline(log, reference))
+        const rows = await withWholeLog(context, archive, (log) => findTimeline(store, log, reference))
         const requests = await findRequestsOf(store.requests, reference, rows.flatMap(toTimes))
         await audit.record([{ phase: 'audit_viewed', outcome: 'ok', detail: `reference ${reference}` }])
         showTimeline(reference, rows, requests, json)
@@ -95,11 +97,21 @@ function addAuditShowCommands(audit: Command): void {
   })
 }
 
-async function findTimeline(log: WholeLog, reference: string): Promise<LoggedRow[]> {
+async function findTimeline(
+  { requests }: Pick<Store, 'requests'>,
+  log: WholeLog,
+  reference: string,
+): Promise<LoggedRow[]> {
   const rows = await log.store.audit.byReference(reference)
   if (rows.length > 0) return rows
   warnAboutArchives(log)
-  throw new UserError('The audit log has no row with this reference.')
+  // Of a request that was refused before anybody was looked up. The reference has its time.
+  const [refused] = await findRequestsOf(requests, reference, [readReferenceTime(reference) ?? ''])
+  throw new UserError(
+    refused
+      ? `The audit log has no row with this reference: its request of ${toIsoTime(refused.at)} got ${refused.status} ${refused.code} before anybody was looked up, and such a request is not written there. See: tabbat requests show ${refused.requestId}`
+      : 'The audit log has no row with this reference, and the request log has no request with it.',
+  )
 }
 
 function showTimeline(

@@ -168,6 +168,13 @@ export function createReference(now = steadyNow()): string {
   return `ver_${toTimeText(now)}${toRandomText()}`
 }
 
+/** When a reference was made; undefined if the text is none. */
+export function readReferenceTime(text: string): string | undefined {
+  if (!isReference(text)) return undefined
+  const ms = [...text.slice(4, 14)].reduce((sum, character) => sum * 32 + CROCKFORD.indexOf(character), 0)
+  return new Date(ms).toISOString()
+}
+
 const WELL_FORMED = /^ver_[0-9a-z]{20,60}$/
 
 export const isReference = (text: string): boolean => WELL_FORMED.test(text)

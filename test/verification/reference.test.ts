@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createReference } from '../../src/verification/verification-request.ts'
+import { createReference, readReferenceTime } from '../../src/verification/verification-request.ts'
 
 it('is ver_ and 36 characters, 26 of them random', () => {
   expect(createReference()).toMatch(/^ver_[0-9a-hjkmnp-tv-z]{36}$/)
@@ -13,4 +13,11 @@ it('sorts by time', () => {
 
 it('does not repeat', () => {
   expect(new Set(Array.from({ length: 10_000 }, () => createReference(0))).size).toBe(10_000)
+})
+
+it('has its time, and no other text has one', () => {
+  const at = Date.parse('2026-11-17T14:00:00.123Z')
+  expect(readReferenceTime(createReference(at))).toBe('2026-11-17T14:00:00.123Z')
+  for (const text of ['', 'ver_', 'ver_UPPER', '12345678901', createReference(at).slice(4)])
+    expect(readReferenceTime(text)).toBe(undefined)
 })
