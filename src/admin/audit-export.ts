@@ -23,8 +23,8 @@ import { readKeyNames } from '../keys/key-names.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { ExtractQuery, requireFilter } from './audit.ts'
 import { ChainCheck } from './chain-check.ts'
+import { toFile } from './export-file.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from './route.ts'
-import { createPace } from './stream-limit.ts'
 
 const tag = 'Audit'
 
@@ -160,14 +160,6 @@ async function* withLog(
   } finally {
     await log.close()
   }
-}
-
-/** For all exports of this process. */
-const pace = createPace()
-
-function toFile(pieces: AsyncIterable<string>, title: string, format: ExtractFormat) {
-  const name = `${title}-${new Date().toISOString().slice(0, 10)}.${format}`
-  return new WithHeaders(pace(pieces), ['content-disposition', `attachment; filename="${name}"`])
 }
 
 const readCheck = defineRoute({

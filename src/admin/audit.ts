@@ -20,7 +20,7 @@ import { readKeyNames } from '../keys/key-names.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 import { VERIFICATION_ERRORS } from '../operations/verification-reply.ts'
 import type { AdminDeps } from './admin-deps.ts'
-import { Kind, searchText, strict, Time } from './fields.ts'
+import { Cursor, Kind, readCursor, searchText, strict, Time, toCursor } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
 
 const Text = Type.Nullable(Type.String())
@@ -94,7 +94,7 @@ const SEARCH = {
       strict,
     ),
   ),
-  before: Type.Optional(Type.String({ maxLength: 200 })),
+  before: Type.Optional(Cursor),
 }
 
 const VerificationSearch = Type.Object(SEARCH, strict)
@@ -226,7 +226,7 @@ async function readSearch(deps: AdminDeps, input: AuditSearch, actor: Actor) {
   const person = subject ? context.toSubjectHash(subject.kind, toCanonicalNin(subject.number)) : given.person
   const keyNames = await readKeyNames(context.store.keys)
   const filter = requireFilter({ ...given, person }, keyNames)
-  const position = before === undefined ? undefined : readCursor(before)
+  const position = readCursor(before, toPosition)
   if (person) await auditBy(deps, actor).record([{ phase: 'audit_searched', subject: person, outcome: 'ok' }])
   return { filter, keyNames, before: position }
 }
@@ -248,7 +248,7 @@ const toPageFields = (
   { found: { next, isCut, looked }, archives, note }: FoundPage,
   { subject }: AuditFilter,
 ) => ({
-  next: next ? toCursor(next) : null,
+  next: next ? toAuditCursor(next) : null,
   searched_back_to: isCut && next ? next.time : null,
   searched_rows: looked,
   archives,
@@ -256,8 +256,21 @@ const toPageFields = (
   person: subject ?? null,
 })
 
-/** A request that cannot be read writes no row. */
-const UNLOGGED = ['malformed_json', 'body_too_large', 'unsupported_media_type', 'validation_failed']
+/**
+ * A request that cannot be read writes no row, nor one that was refused before anybody was looked up. Of the limits, a row has those
+ * that a pending verification ended with, or a row of a batch.
+ */
+const UNLOGGED = [
+  'malformed_json',
+  'body_too_large',
+  'unsupported_media_type',
+  'validation_failed',
+  'pending',
+  'idempotency_in_progress',
+  'idempotency_key_reused',
+  'audit_unavailable',
+  'queue_full',
+]
 const OUTCOMES = ['verified', ...VERIFICATION_ERRORS, 'cancelled', 'expired', 'ok', 'refused', NO_OUTCOME]
 
 const readOptions = defineRoute({
@@ -304,27 +317,13 @@ const readTimeline = defineRoute({
 
 export const AUDIT_ROUTES: readonly AdminRoute[] = [searchVerifications, search, readOptions, readTimeline]
 
-/** The position where a search continues, as an opaque text. */
-export const toCursor = ({ time, chain, sequence }: ScanPosition): string =>
-  Buffer.from(JSON.stringify([time, chain, sequence])).toString('base64url')
+export const toAuditCursor = ({ time, chain, sequence }: ScanPosition) => toCursor(time, chain, sequence)
 
-function readCursor(text: string): ScanPosition {
-  const place = parse(text)
-  if (place) return place
-  throw new AppError('validation_failed', {
-    errors: { before: ['before must be the value of next from an earlier page'] },
-  })
-}
-
-function parse(text: string): ScanPosition | undefined {
-  try {
-    const [time, chain, sequence] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
-    if (typeof time !== 'string' || typeof chain !== 'string' || !Number.isSafeInteger(sequence))
-      return undefined
-    return { time: toComparable(Date.parse(time)), chain, sequence: sequence as number }
-  } catch {
+function toPosition([time, chain, sequence]: readonly unknown[]): ScanPosition | undefined {
+  if (typeof time !== 'string' || typeof chain !== 'string' || !Number.isSafeInteger(sequence))
     return undefined
-  }
+  const at = Date.parse(time)
+  return Number.isNaN(at) ? undefined : { time: toComparable(at), chain, sequence: sequence as number }
 }
 
 type KeyNames = ReadonlyMap<string | null, string>

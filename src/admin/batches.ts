@@ -1,15 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import type { BatchPosition } from '../batches/batch-table.ts'
 import { BatchView } from '../batches/batch-view.ts'
 import { AdminError } from '../contract/error.ts'
 import { type Static, Type } from '../contract/schema.ts'
-import { toIsoTime } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import { readBodyPieces } from '../http/body.ts'
 import { openLocally } from '../http/local-request.ts'
 import { hasPublicSandboxKey } from '../keys/sandbox-key.ts'
 import { BATCHES_PATH } from '../operations/batch-path.ts'
-import { strict, Time } from './fields.ts'
+import type { AdminDeps } from './admin-deps.ts'
+import { toCsvFile } from './export-file.ts'
+import { Cursor, readCursor, strict, toCursor } from './fields.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from './route.ts'
 import { readTryKey } from './try.ts'
 
@@ -18,8 +20,8 @@ export type ListedBatch = Static<typeof ListedBatch>
 
 export const BatchList = Type.Object({
   batches: Type.Array(ListedBatch),
-  /** Time of the next page; null at the end. */
-  next: Type.Nullable(Time),
+  /** Cursor of the next page; null at the end. */
+  next: Type.Nullable(Type.String()),
   /** The public sandbox key works here. */
   has_sandbox_key: Type.Boolean(),
 })
@@ -32,7 +34,7 @@ export type OneBatch = Static<typeof OneBatch>
 export const UploadResult = Type.Object({ status: Type.Integer(), body: Type.Unsafe<unknown>({}) })
 export type UploadResult = Static<typeof UploadResult>
 
-const BatchQuery = Type.Object({ before: Type.Optional(Time) }, strict)
+const BatchQuery = Type.Object({ before: Type.Optional(Cursor) }, strict)
 
 const ResultsRequest = Type.Object(
   {
@@ -55,15 +57,62 @@ const list = defineRoute({
   role: 'viewer',
   input: BatchQuery,
   output: BatchList,
-  run: async ({ context: { batches, config } }, { input: { before } }) => {
-    const found = await batches.list(before ? Date.parse(before) : Number.MAX_SAFE_INTEGER, MAX_LISTED)
-    const last = found.length === MAX_LISTED ? found.at(-1) : undefined
+  run: async (deps, { input: { before } }) => {
+    const { rows, next } = await readPage(deps, readCursor(before, toPosition))
     return {
-      batches: found.map((batch) => ({ ...batches.toView(batch), key_id: batch.keyId })),
-      next: last ? toIsoTime(last.createdAt) : null,
-      has_sandbox_key: hasPublicSandboxKey(config),
+      batches: rows,
+      next: next ? toCursor(next.createdAt, next.id) : null,
+      has_sandbox_key: hasPublicSandboxKey(deps.context.config),
     }
   },
+})
+
+async function readPage({ context: { batches } }: AdminDeps, before: BatchPosition | undefined) {
+  const found = await batches.list(before, MAX_LISTED)
+  return {
+    rows: found.map((batch) => ({ ...batches.toView(batch), key_id: batch.keyId })),
+    next: found.length === MAX_LISTED ? found.at(-1) : undefined,
+  }
+}
+
+const toPosition = ([createdAt, id]: readonly unknown[]): BatchPosition | undefined =>
+  Number.isSafeInteger(createdAt) && typeof id === 'string'
+    ? { createdAt: createdAt as number, id }
+    : undefined
+
+const toCount = (name: keyof ListedBatch['counts']) => (batch: ListedBatch) => batch.counts[name]
+
+const exportBatches = defineRoute({
+  name: 'export_batches',
+  tag,
+  method: 'GET',
+  path: '/admin/batches/export.csv',
+  summary: 'Batches of all keys as CSV, with their counts, newest first.',
+  role: 'viewer',
+  stream: 'text/csv',
+  output: Type.String(),
+  run: async (deps, { isStillAllowed }) =>
+    toCsvFile<ListedBatch, BatchPosition>({
+      title: 'batches',
+      columns: {
+        id: ({ id }) => id,
+        accepted_at: ({ accepted_at }) => accepted_at,
+        ended_at: ({ ended_at }) => ended_at,
+        key_id: ({ key_id }) => key_id,
+        mode: ({ mode }) => mode,
+        state: ({ state }) => state,
+        rows: ({ rows }) => rows,
+        verified: toCount('verified'),
+        not_verified: toCount('not_verified'),
+        failed: toCount('failed'),
+        expired: toCount('expired'),
+        cancelled: toCount('cancelled'),
+        refused: toCount('refused'),
+        waiting: toCount('waiting'),
+      },
+      readPage: (before) => readPage(deps, before),
+      isStillAllowed,
+    }),
 })
 
 const read = defineRoute({
@@ -169,4 +218,4 @@ async function toRefusal(response: IncomingMessage): Promise<Error> {
   return new AdminError('refused', { message: message ?? '' })
 }
 
-export const BATCH_ROUTES: readonly AdminRoute[] = [list, read, upload, cancel, readResults]
+export const BATCH_ROUTES: readonly AdminRoute[] = [list, exportBatches, read, upload, cancel, readResults]

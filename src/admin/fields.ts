@@ -25,6 +25,37 @@ export const searchText = (maxLength: number) =>
     'x-rule': `must have at most ${maxLength} characters`,
   })
 
+/** The position where a list continues, as an opaque text. */
+export const toCursor = (...parts: readonly (string | number)[]): string =>
+  Buffer.from(JSON.stringify(parts)).toString('base64url')
+
+export const Cursor = Type.String({
+  maxLength: 200,
+  description: 'The value of `next` from an earlier page.',
+})
+
+/** `toPosition` returns undefined if the parts are not those of a position. */
+export function readCursor<Position>(
+  text: string | undefined,
+  toPosition: (parts: readonly unknown[]) => Position | undefined,
+): Position | undefined {
+  if (text === undefined) return undefined
+  const position = toPosition(parseParts(text))
+  if (position !== undefined) return position
+  throw new AppError('validation_failed', {
+    errors: { before: ['before must be the value of next from an earlier page'] },
+  })
+}
+
+function parseParts(text: string): readonly unknown[] {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    return Array.isArray(parts) ? parts : []
+  } catch {
+    return []
+  }
+}
+
 /** For input objects: unknown fields are refused. */
 export const strict = { additionalProperties: false } as const
 

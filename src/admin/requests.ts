@@ -3,7 +3,7 @@ import { findKeyIds } from '../audit/audit-filter.ts'
 import type { Context } from '../context/context.ts'
 import { type Static, Type } from '../contract/schema.ts'
 import { DAY_MS, HOUR_MS, steadyNow, toIsoTime } from '../contract/time.ts'
-import { AppError } from '../errors.ts'
+import { AppError, ERRORS } from '../errors.ts'
 import { toListenerUrl } from '../http/address.ts'
 import { readKeyNames } from '../keys/key-names.ts'
 import { REQUEST_CODES, REQUEST_OPERATIONS, requestFilterErrors } from '../operations/request-filter.ts'
@@ -18,7 +18,8 @@ import {
   toRequestView,
 } from '../requests/search.ts'
 import type { AdminDeps } from './admin-deps.ts'
-import { Mode, searchText, strict, Time } from './fields.ts'
+import { toCsvFile } from './export-file.ts'
+import { Cursor, Mode, readCursor, searchText, strict, Time, toCursor } from './fields.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
 
 /** One request of the request log. */
@@ -69,16 +70,11 @@ const FILTER = {
 /** Requests that match all given fields, from now on. */
 const RequestTailQuery = Type.Object(FILTER, strict)
 
-/** Requests that match all given fields. Newest first; `before` takes the `next` of an earlier page. */
-const RequestQuery = Type.Object(
-  {
-    ...FILTER,
-    from: Type.Optional(Time),
-    to: Type.Optional(Time),
-    before: Type.Optional(Type.String({ maxLength: 200 })),
-  },
-  strict,
-)
+/** Requests that match all given fields, in a period. */
+const RequestPeriod = Type.Object({ ...FILTER, from: Type.Optional(Time), to: Type.Optional(Time) }, strict)
+
+/** Newest first; `before` takes the `next` of an earlier page. */
+const RequestQuery = Type.Object({ ...RequestPeriod.properties, before: Type.Optional(Cursor) }, strict)
 type RequestQuery = Static<typeof RequestQuery>
 
 export const RequestList = Type.Object({
@@ -94,6 +90,8 @@ export const RequestList = Type.Object({
   codes: Type.Array(Type.String()),
   /** The request of each operation as a command, with $TABBAT_KEY and place-holders. */
   commands: Type.Record(Type.String()),
+  /** What a caller is told with each code. */
+  messages: Type.Record(Type.String()),
 })
 export type RequestList = Static<typeof RequestList>
 
@@ -125,8 +123,8 @@ const KeyRateView = Type.Object({
   refused: Type.Integer(),
   failed: Type.Integer(),
   broken_off: Type.Integer(),
-  /** The most frequent code of the requests that were not answered. */
-  top_code: Type.Nullable(Type.String()),
+  /** Why requests were not answered, the most frequent first. Status 0: the caller closed the connection. */
+  codes: Type.Array(Type.Object({ code: Type.String(), status: Type.Integer(), requests: Type.Integer() })),
 })
 
 export const RequestRates = Type.Object({
@@ -135,6 +133,8 @@ export const RequestRates = Type.Object({
   keyless: Type.Array(Type.Object({ status: Type.Integer(), requests: Type.Integer() })),
 })
 export type RequestRates = Static<typeof RequestRates>
+
+const MESSAGES = Object.fromEntries(Object.entries(ERRORS).map(([code, { message }]) => [code, message]))
 
 const tag = 'Requests'
 
@@ -149,7 +149,7 @@ const list = defineRoute({
   input: RequestQuery,
   output: RequestList,
   run: async ({ context: { store, config }, searches }, { input }) => {
-    const before = input.before === undefined ? undefined : readRequestCursor(input.before)
+    const before = readCursor(input.before, toPosition)
     const names = await readKeyNames(store.keys)
     const filter = toFilter(config, names, input)
     const { rows, next, isCut } = await searches.find('requests', { filter, before })
@@ -162,9 +162,52 @@ const list = defineRoute({
       operations: [...REQUEST_OPERATIONS],
       codes: [...REQUEST_CODES],
       commands: listCurlCommands(origin),
+      messages: MESSAGES,
     }
   },
 })
+
+const MAX_EXPORTED_AT_ONCE = 1000
+
+const exportRequests = defineRoute({
+  name: 'export_requests',
+  tag,
+  method: 'GET',
+  path: '/admin/requests/export.csv',
+  summary: 'All requests of the request log that a search finds, as CSV, newest first.',
+  role: 'viewer',
+  input: RequestPeriod,
+  stream: 'text/csv',
+  output: Type.String(),
+  run: async ({ context: { store, config }, searches }, { input, isStillAllowed }) => {
+    const names = await readKeyNames(store.keys)
+    const filter = toFilter(config, names, input)
+    return toCsvFile<RequestView, RequestPosition>({
+      title: 'requests',
+      columns: REQUEST_CELLS,
+      readPage: async (before) => {
+        const { rows, next } = await searches.find('requests', { filter, before, most: MAX_EXPORTED_AT_ONCE })
+        return { rows: rows.map((row) => toRequestView(row, names)), next }
+      },
+      isStillAllowed,
+    })
+  },
+})
+
+const REQUEST_CELLS: Readonly<Record<string, (request: RequestView) => unknown>> = {
+  time: ({ time }) => time,
+  status: ({ status }) => status,
+  code: ({ code }) => code,
+  fields: ({ fields }) => fields.join(' '),
+  method: ({ method }) => method,
+  operation: ({ operation }) => operation,
+  mode: ({ mode }) => mode,
+  key_id: ({ key_id }) => key_id,
+  key_name: ({ key_name }) => key_name,
+  duration_ms: ({ duration_ms }) => duration_ms,
+  request_id: ({ request_id }) => request_id,
+  request_reference: ({ request_reference }) => request_reference,
+}
 
 type Config = AdminDeps['context']['config']
 
@@ -232,7 +275,7 @@ const ofReference = defineRoute({
   method: 'GET',
   path: '/admin/requests/verifications/:reference',
   summary:
-    'The requests of one verification that the request log still has, oldest first, up to an hour after its last audit row. For later ones, search by request_reference.',
+    'The requests of one reference that the request log still has, oldest first, up to an hour after its last audit row. For later ones, search by request_reference. A request that was refused before anybody was looked up (429, 409) has a reference and no audit row: it is found too.',
   role: 'viewer',
   isSearch: true,
   output: RequestsOfVerification,
@@ -259,7 +302,7 @@ const rates = defineRoute({
     const names = await readKeyNames(store.keys)
     const { keys, keyless } = await readKeyRates(store.requests, steadyNow() - RANGES_MS[range])
     return {
-      keys: keys.map(({ keyId, mode, requests, answered, refused, failed, brokenOff, topCode }) => ({
+      keys: keys.map(({ keyId, mode, requests, answered, refused, failed, brokenOff, codes }) => ({
         key_id: keyId,
         key_name: names.get(keyId) ?? null,
         mode,
@@ -268,30 +311,26 @@ const rates = defineRoute({
         refused,
         failed,
         broken_off: brokenOff,
-        top_code: topCode ?? null,
+        codes: [...codes],
       })),
       keyless: keyless.map(({ status, count }) => ({ status, requests: count })),
     }
   },
 })
 
-export const REQUEST_ROUTES: readonly AdminRoute[] = [list, toStored, stream, rates, ofReference]
+export const REQUEST_ROUTES: readonly AdminRoute[] = [
+  list,
+  exportRequests,
+  toStored,
+  stream,
+  rates,
+  ofReference,
+]
 
-/** The position where a search of the request log continues, as an opaque text. */
-const toRequestCursor = ({ at, row }: RequestPosition): string =>
-  Buffer.from(JSON.stringify([at, row])).toString('base64url')
+const toRequestCursor = ({ at, row }: RequestPosition) => toCursor(at, row)
 
-function readRequestCursor(text: string): RequestPosition {
-  try {
-    const [at, row] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
-    if (Number.isSafeInteger(at) && typeof row === 'string') return { at: at as number, row }
-  } catch {
-    // Answered below.
-  }
-  throw new AppError('validation_failed', {
-    errors: { before: ['before must be the value of next from an earlier page'] },
-  })
-}
+const toPosition = ([at, row]: readonly unknown[]): RequestPosition | undefined =>
+  Number.isSafeInteger(at) && typeof row === 'string' ? { at: at as number, row } : undefined
 
 const POLL_MS = 2000
 /** Requests that were answered before, and may not have been written when the page was loaded. */

@@ -10,11 +10,13 @@ import { UserError } from '../errors.ts'
 import { requestTable } from '../requests/request-table.ts'
 import {
   findRequestsOf,
+  REQUEST_LIMITS,
   type RequestFilter,
   type RequestPosition,
   searchRequests,
   toTimes,
 } from '../requests/search.ts'
+import { readReferenceTime } from '../verification/verification-request.ts'
 import { createArchiveReads, type RequestLog } from './archive-reads.ts'
 
 /** What the thread is started with. */
@@ -24,6 +26,13 @@ type AuditSearchInput = {
   readonly filter: AuditFilter
   readonly before: ScanPosition | undefined
   readonly publicKey: KeyObject
+}
+
+type RequestSearchInput = {
+  readonly filter: RequestFilter
+  readonly before: RequestPosition | undefined
+  /** Rows of a page. */
+  readonly most?: number
 }
 
 type Reference = { readonly reference: string; readonly publicKey: KeyObject }
@@ -51,11 +60,13 @@ const createSearches = (store: AuditStore, archiveDir: string | undefined) => {
       withLog(publicKey, (log) => searchAudit(log.store.audit, filter, before, toLimits(log))),
     timeline: ({ reference, publicKey }: Reference) =>
       withLog(publicKey, (log) => log.store.audit.byReference(reference)),
-    requests: ({ filter, before }: { filter: RequestFilter; before: RequestPosition | undefined }) =>
-      searchRequests(requests, filter, before),
+    requests: ({ filter, before, most = REQUEST_LIMITS.rows }: RequestSearchInput) =>
+      searchRequests(requests, filter, before, { ...REQUEST_LIMITS, rows: most }),
     requestsOf: async ({ reference }: { reference: string }) => {
       const rows = await store.audit.byReference(reference)
-      return findRequestsOf(requests, reference, rows.flatMap(toTimes))
+      // A request that was refused before anybody was looked up has no row, but a reference, which has its time.
+      const times = rows.length > 0 ? rows.flatMap(toTimes) : [readReferenceTime(reference) ?? '']
+      return findRequestsOf(requests, reference, times)
     },
   }
 }

@@ -12,6 +12,7 @@ import {
   type EndpointDeps,
   enableEndpoint,
   findEndpoint,
+  MAX_RESENT,
   type NewSecret,
   resendEvent,
   resendFailedEvents,
@@ -19,6 +20,7 @@ import {
   testEndpoint,
 } from '../webhooks/manage.ts'
 import type { AdminDeps } from './admin-deps.ts'
+import { toCsvFile } from './export-file.ts'
 import { Ok, strict, Time } from './fields.ts'
 import { readOverlap } from './keys.ts'
 import { type AdminRoute, defineRoute } from './route.ts'
@@ -90,7 +92,13 @@ export const EndpointReport = Type.Object({
 })
 export type EndpointReport = Static<typeof EndpointReport>
 
-export const Resent = Type.Object({ resent: Type.Integer() })
+const ResendRequest = Type.Object({ since: Type.Optional(Time) }, strict)
+
+export const Resent = Type.Object({
+  resent: Type.Integer(),
+  /** There may be more that failed. */
+  is_cut: Type.Boolean(),
+})
 
 const DeliveriesRequest = Type.Object({ before: Type.Optional(Type.String({ maxLength: 60 })) }, strict)
 
@@ -247,6 +255,50 @@ const deliveries = defineRoute({
   },
 })
 
+const AT_ONCE = 200
+
+const exportDeliveries = defineRoute({
+  name: 'export_deliveries',
+  tag,
+  method: 'GET',
+  path: '/admin/webhooks/:id/deliveries.csv',
+  summary: 'All events of an endpoint as CSV, the newest first, with the last attempt of each.',
+  role: 'viewer',
+  stream: 'text/csv',
+  output: Type.String(),
+  run: async ({ context: { store } }, { params: { id = '' }, isStillAllowed }) => {
+    const { id: endpointId } = await findEndpoint({ store }, id)
+    return toCsvFile<Delivery, string>({
+      title: 'deliveries',
+      columns: DELIVERY_CELLS,
+      readPage: async (before) => {
+        const rows = await store.deliveries.list({ endpointId, most: AT_ONCE, before })
+        return {
+          rows: rows.map(toDeliveryView),
+          next: rows.length < AT_ONCE ? undefined : rows.at(-1)?.eventId,
+        }
+      },
+      isStillAllowed,
+    })
+  },
+})
+
+type Delivery = Deliveries['deliveries'][number]
+
+const DELIVERY_CELLS: Readonly<Record<string, (delivery: Delivery) => unknown>> = {
+  event_id: ({ event_id }) => event_id,
+  type: ({ type }) => type,
+  reference: ({ reference }) => reference,
+  state: ({ state }) => state,
+  attempts: ({ attempts }) => attempts.length,
+  last_attempt_at: ({ attempts }) => attempts.at(-1)?.at,
+  last_status: ({ attempts }) => attempts.at(-1)?.status,
+  last_problem: ({ attempts }) => attempts.at(-1)?.problem,
+  last_duration_ms: ({ attempts }) => attempts.at(-1)?.duration_ms,
+  next_attempt_at: ({ next_attempt_at }) => next_attempt_at,
+  finished_at: ({ finished_at }) => finished_at,
+}
+
 const resend = defineRoute({
   name: 'resend_event',
   tag,
@@ -267,13 +319,14 @@ const resendFailed = defineRoute({
   tag,
   method: 'POST',
   path: '/admin/webhooks/:id/resend-failed',
-  summary: 'Send the oldest events that failed again, at most 1000.',
+  summary: 'Send the oldest events that were given up again, since a time if it is given, at most 1000.',
   role: 'operator',
+  input: ResendRequest,
   output: Resent,
-  run: async (deps, { params: { id = '' }, actor }) => {
-    const resent = await resendFailedEvents(toDeps(deps, actor), id)
+  run: async (deps, { input: { since }, params: { id = '' }, actor }) => {
+    const resent = await resendFailedEvents(toDeps(deps, actor), id, since ? Date.parse(since) : 0)
     deps.context.webhooks.wake()
-    return { resent }
+    return { resent, is_cut: resent === MAX_RESENT }
   },
 })
 
@@ -287,6 +340,7 @@ export const WEBHOOK_ROUTES: readonly AdminRoute[] = [
   defineChange('enable', 'Send events to a disabled endpoint again. What waited is sent now.'),
   defineChange('delete', 'Delete an endpoint with its secret and its deliveries.'),
   deliveries,
+  exportDeliveries,
   resend,
   resendFailed,
 ]

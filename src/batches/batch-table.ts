@@ -41,6 +41,10 @@ export const batchTable = defineTable({
 })
 export type BatchTable = TableOf<typeof batchTable>
 
+/** Where a list of batches continues. */
+export type BatchPosition = Pick<Batch, 'createdAt' | 'id'>
+const NEWEST: BatchPosition = { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
+
 type ResultPage = { readonly afterLine: number; readonly most: number; readonly keepMs: number }
 
 function createReads(database: Reader) {
@@ -59,14 +63,16 @@ function createReads(database: Reader) {
         .get(id, lineage ?? null, now, keepMs)
       return row && toBatch(row)
     },
-    /** The latest first, created before that time. */
-    list: async (before: number, most: number, keepMs: number, now: number) => {
+    /** The latest first. Those of the same millisecond follow each other by their ids. */
+    list: async (before: BatchPosition | undefined, most: number, keepMs: number, now: number) => {
+      const { createdAt, id } = before ?? NEWEST
       const rows = await database
         .prepare(
-          `SELECT ${toColumns('$3')} FROM batches WHERE created_at < $1 AND ${toIsKept('$3', '$4')}
-           ORDER BY created_at DESC LIMIT $2`,
+          `SELECT ${toColumns('$4')} FROM batches
+           WHERE created_at <= $1 AND (created_at < $1 OR batches.id < $2) AND ${toIsKept('$4', '$5')}
+           ORDER BY created_at DESC, batches.id DESC LIMIT $3`,
         )
-        .all(before, most, now, keepMs)
+        .all(createdAt, id, most, now, keepMs)
       return rows.map(toBatch)
     },
     /** Answers are kept until the given time after the end of the batch. */

@@ -14,7 +14,7 @@ import type { Batch, NewBatchRow } from './batch.ts'
 import { toGroupChange } from './batch-groups.ts'
 import { type Reader, type ResultType, writeResults } from './batch-results.ts'
 import type { RowRefusal } from './batch-row.ts'
-import type { BatchTable, BegunBatch } from './batch-table.ts'
+import type { BatchPosition, BatchTable, BegunBatch } from './batch-table.ts'
 import { type BatchView, toBatchView } from './batch-view.ts'
 import { limitBytes, readRows } from './read-rows.ts'
 import { createSealRow, type IncomingBatch, openRowLabel } from './seal-row.ts'
@@ -31,7 +31,7 @@ export type Batches = {
   /** Of one key only, if a lineage is given. */
   readonly find: (id: string, lineage?: string) => Promise<Batch | undefined>
   /** The latest first. */
-  readonly list: (before: number, most: number) => Promise<Batch[]>
+  readonly list: (before: BatchPosition | undefined, most: number) => Promise<Batch[]>
   readonly toView: (batch: Batch) => BatchView
   readonly listRefusals: (id: string) => AsyncIterable<readonly RowRefusal[]>
   /** The audit row is written before the first result is read. */

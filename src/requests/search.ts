@@ -41,7 +41,7 @@ type RequestPage = {
 export type SearchTable = Pick<RequestTable, 'list' | 'read'>
 
 /** `blocks` is about half a million requests. */
-const REQUEST_LIMITS = { rows: 50, blocks: 300 } as const
+export const REQUEST_LIMITS = { rows: 50, blocks: 300 } as const
 
 /** Blocks whose heads are read at once. */
 const HEADS = 200
@@ -271,9 +271,11 @@ type KeyRate = {
   failed: number
   /** The caller closed the connection before the response. */
   brokenOff: number
-  /** The most frequent of the codes that were not answered. */
-  topCode: string | undefined
+  /** Of those that were not answered, the most frequent first. */
+  codes: readonly CodeCount[]
 }
+
+type CodeCount = { readonly code: string; readonly status: number; readonly requests: number }
 
 type KeyRates = {
   /** The one with the most requests that were not answered first. */
@@ -287,7 +289,6 @@ const HEADS_AT_ONCE = 500
 /** Counts whole blocks, without reading lines. A block spans an hour at most, so the first one may begin before `from`. */
 export async function readKeyRates(table: Pick<RequestTable, 'list'>, from: number): Promise<KeyRates> {
   const rates = new Map<string, KeyRate>()
-  const codes = new Map<string, Map<string, number>>()
   const keyless = new Map<number, number>()
   let after: BlockHead | undefined
   do {
@@ -299,10 +300,10 @@ export async function readKeyRates(table: Pick<RequestTable, 'list'>, from: numb
     })
     for (const count of heads.flatMap((head) => parseCounts(head.counts)))
       if (count.keyId === '') keyless.set(count.status, (keyless.get(count.status) ?? 0) + count.count)
-      else addCount(rates, codes, count)
+      else addCount(rates, count)
     after = heads.length < HEADS_AT_ONCE ? undefined : heads.at(-1)
   } while (after)
-  for (const rate of rates.values()) rate.topCode = findTop(codes.get(rate.keyId))
+  for (const rate of rates.values()) rate.codes = rate.codes.toSorted((a, b) => b.requests - a.requests)
   return {
     keys: [...rates.values()].sort((a, b) => countErrors(b) - countErrors(a) || b.requests - a.requests),
     keyless: [...keyless].map(([status, count]) => ({ status, count })).sort((a, b) => a.status - b.status),
@@ -313,7 +314,6 @@ const countErrors = ({ refused, failed, brokenOff }: KeyRate): number => refused
 
 function addCount(
   rates: Map<string, KeyRate>,
-  codes: Map<string, Map<string, number>>,
   { keyId, mode, status, code, count }: KindCount,
 ): void {
   const rate = rates.get(keyId) ?? {
@@ -324,16 +324,16 @@ function addCount(
     refused: 0,
     failed: 0,
     brokenOff: 0,
-    topCode: undefined,
+    codes: [],
   }
   rates.set(keyId, rate)
   const column = toColumn(status, code)
   rate.requests += count
   rate[column] += count
   if (column === 'answered') return
-  const known = codes.get(keyId) ?? new Map<string, number>()
-  known.set(code, (known.get(code) ?? 0) + count)
-  codes.set(keyId, known)
+  const isSame = (known: CodeCount) => known.code === code && known.status === status
+  const requests = (rate.codes.find(isSame)?.requests ?? 0) + count
+  rate.codes = [...rate.codes.filter((known) => !isSame(known)), { code, status, requests }]
 }
 
 function toColumn(status: number, code: string): 'answered' | 'refused' | 'failed' | 'brokenOff' {
@@ -341,9 +341,3 @@ function toColumn(status: number, code: string): 'answered' | 'refused' | 'faile
   if (status < 400 || code === 'not_verified') return 'answered'
   return status < 500 ? 'refused' : 'failed'
 }
-
-const findTop = (codes: ReadonlyMap<string, number> = new Map()) =>
-  [...codes].reduce<[string, number] | undefined>(
-    (top, each) => (top && top[1] >= each[1] ? top : each),
-    undefined,
-  )?.[0]

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { toCursor } from '../../src/admin/audit.ts'
+import { toAuditCursor } from '../../src/admin/audit.ts'
 import { createChainChecks } from '../../src/admin/chain-check.ts'
 import { auditFilterErrors } from '../../src/audit/audit-filter.ts'
 import { CHECKPOINT_FILE } from '../../src/audit/checkpoint-folder.ts'
@@ -89,7 +89,7 @@ describe('a search of the audit log', () => {
     { to: '9999-12-31T23:59:59.999Z' },
     { to: '9999-12-31T23:59:59-12:00' },
     { from: '0000-01-01T00:00:00+14:00' },
-    { before: toCursor({ time: '+275760-09-13T00:00:00.000Z', chain: 'none', sequence: 1 }) },
+    { before: toAuditCursor({ time: '+275760-09-13T00:00:00.000Z', chain: 'none', sequence: 1 }) },
   ])('accepts the time %j', async (filter) => {
     expect((await search(filter)).rows).toHaveLength(50)
   })

@@ -69,6 +69,18 @@ describe('GET /admin/requests', () => {
     expect((await list({ key: keyId, to: new Date(0).toISOString() })).rows).toEqual([])
   })
 
+  it('exports all that a search finds, beyond its page', async () => {
+    const csv = await server.request('/admin/requests/export.csv?key=busy', { cookie })
+    expect(csv.headers['content-disposition']).toMatch(/^attachment; filename="requests-[\d-]+\.csv"$/)
+    const [head, ...lines] = csv.text.trimEnd().split('\r\n')
+    expect(head).toMatch(/^time,status,code,fields,/)
+    expect(lines).toHaveLength(61)
+    expect(
+      lines.filter((line) => line.includes(',422,validation_failed,nin phone,POST,verify_nin,')),
+    ).toHaveLength(60)
+    expect((await server.request('/admin/requests/export.csv?key=bus', { cookie })).status).toBe(422)
+  })
+
   it('refuses a wrong filter, and an id that may be personal', async () => {
     const refuse = async (query: string) =>
       (await server.request(`/admin/requests?${query}`, { cookie })).status
@@ -110,7 +122,8 @@ it('GET /admin/requests/rates counts what was not answered, and requests without
     await server.request('/admin/requests/rates?range=hour', { cookie })
   ).json() as RequestRates
   expect(keys.find(({ key_name }) => key_name === 'bad client')).toMatchObject({
-    ...{ requests: 2, answered: 1, refused: 1, failed: 0, broken_off: 0, top_code: 'validation_failed' },
+    ...{ requests: 2, answered: 1, refused: 1, failed: 0, broken_off: 0 },
+    codes: [{ code: 'validation_failed', status: 422, requests: 1 }],
   })
   expect(keyless.find(({ status }) => status === 401)?.requests).toBeGreaterThan(0)
 })

@@ -186,8 +186,22 @@ describe('deliveries', () => {
       .run(row.id, Date.now())
     const before = receiver.received.length
     const path = `/admin/webhooks/${row.id}`
+    const csv = await at.request(`${path}/deliveries.csv`, { cookie: cookies.viewer })
+    expect(csv.headers['content-type']).toBe('text/csv')
+    expect(
+      csv.text
+        .split('\r\n')
+        .slice(1, 4)
+        .map((line) => line.split(',')[3]),
+    ).toEqual(['failed', 'failed', 'failed'])
+    const since = new Date(Date.now() + 60_000).toISOString()
+    expect((await post(`${path}/resend-failed`, { since })).json()).toEqual({ resent: 0, is_cut: false })
+    expect(await lastRow('webhook_resent')).toMatchObject({
+      detail: `endpoint ${row.id} all that failed since ${since}; by operator`,
+    })
+    expect((await post(`${path}/resend-failed`, { since: '14:00' })).status).toBe(422)
     expect((await post(`${path}/resend-failed`, {}, 'viewer')).status).toBe(403)
-    expect((await post(`${path}/resend-failed`)).json()).toEqual({ resent: 3 })
+    expect((await post(`${path}/resend-failed`)).json()).toEqual({ resent: 3, is_cut: false })
     await receiver.wait(before + 3)
     expect(await lastRow('webhook_resent')).toMatchObject({
       detail: `endpoint ${row.id} all that failed; by operator`,
@@ -195,6 +209,6 @@ describe('deliveries', () => {
     await expect
       .poll(async () => ((await get(`${path}/deliveries`)).deliveries as Row[]).map(({ state }) => state))
       .toEqual(['delivered', 'delivered', 'delivered'])
-    expect((await post(`${path}/resend-failed`)).json()).toEqual({ resent: 0 })
+    expect((await post(`${path}/resend-failed`)).json()).toEqual({ resent: 0, is_cut: false })
   })
 })

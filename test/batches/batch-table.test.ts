@@ -316,9 +316,24 @@ describeEngines(ENGINES, ({ createPlace }) => {
       const { id } = await receive([toRow(1)])
       expect(await store.batches.find(id, 'other', DAY_MS, steadyNow())).toBeUndefined()
       expect(await store.batches.find(id, 'key', DAY_MS, steadyNow())).toMatchObject({ id })
-      const listed = await store.batches.list(Number.MAX_SAFE_INTEGER, 10, DAY_MS, steadyNow())
+      const listed = await store.batches.list(undefined, 10, DAY_MS, steadyNow())
       expect(listed.map((batch) => batch.id)).toEqual([id])
     })
+  })
+
+  it('pages through batches of the same millisecond without leaving one out', async () => {
+    const ids: string[] = []
+    for (let count = 0; count < 5; count++) ids.push((await receive([toRow(1)], `key ${count}`)).id)
+    await store.database.prepare('UPDATE batches SET created_at = 1000 WHERE id <> $1').run(ids[4] ?? '')
+    const listed: string[] = []
+    for (;;) {
+      const last = listed.at(-1)
+      const before = last === undefined ? undefined : await find(last)
+      const page = await store.batches.list(before, 2, DAY_MS, steadyNow())
+      if (page.length === 0) break
+      listed.push(...page.map(({ id }) => id))
+    }
+    expect(listed).toEqual(ids.toReversed())
   })
 
   describe('a batch that is stopped', () => {
@@ -408,7 +423,7 @@ describeEngines(ENGINES, ({ createPlace }) => {
       const left = await store.database.prepare('SELECT COUNT(*) AS n FROM batch_rows').get()
       expect(Number(left?.n)).toBe(0)
       expect(await store.batches.find(id, 'key', 60_000, steadyNow())).toBeUndefined()
-      expect(await store.batches.list(Number.MAX_SAFE_INTEGER, 10, 60_000, steadyNow())).toEqual([])
+      expect(await store.batches.list(undefined, 10, 60_000, steadyNow())).toEqual([])
       expect(await begin(newId(), { idempotency })).toMatchObject({ state: 'known', batch: { id } })
       await age(DAY_MS - 60_000)
       await deleteAllExpired()

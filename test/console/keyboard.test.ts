@@ -9,7 +9,7 @@ type PageName = (typeof PAGES)[number]['name']
 const DIALOG_BUTTONS: Readonly<Partial<Record<PageName, readonly string[]>>> = {
   batches: ['Results'],
   keys: ['Create key', 'Change loans app', 'Roll loans app', 'Revoke loans app'],
-  webhooks: ['Create endpoint', 'Test alarm', 'Roll alarm', 'Disable alarm', 'Delete alarm'],
+  webhooks: ['Create endpoint', 'Test alarm', 'Resend alarm', 'Roll alarm', 'Disable alarm', 'Delete alarm'],
   catalogue: ['Import'],
   sources: ['Change order for NIN', 'Disable dojah'],
   accounts: ['Create invitation', 'Change role: ada', 'Reset password: ada', 'Sessions: ada', 'Remove: ada'],
@@ -17,7 +17,7 @@ const DIALOG_BUTTONS: Readonly<Partial<Record<PageName, readonly string[]>>> = {
   account: ['Set up an authenticator app'],
 }
 const OTHER_BUTTONS =
-  /^((Show|Copy) .*|Export CSV: .*|Previous|Next|Sign out|Verify the log|Today|This month|Last month|Check now: .*|Clear|Send|Search|Compare with this file|Look up|Unlock|Make the report|Change password|public sandbox key .*|Details of .*|(Change|Roll|Revoke)? ?integration tests|Verify (NIN|BVN)|.* bundles|TV add-ons|Void: .*)$/
+  /^((Show|Copy) .*|Export CSV: .*|Previous|Next|Sign out|Verify the log|Today|This month|Last month|Check now: .*|Clear|Send|Search|Compare with this file|Look up|Unlock|Make the report|Change password|(Change|Roll|Revoke)? ?integration tests|Verify (NIN|BVN)|.* bundles|TV add-ons|Void: .*)$/
 
 const READ_FOCUS =
   "(document.activeElement.getAttribute('aria-label') || document.activeElement.textContent).trim()"

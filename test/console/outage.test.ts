@@ -87,6 +87,13 @@ describe.skipIf(!CHROMIUM).each(CAUSES)('the console while $name', ({ name: caus
       expect([width, await findAxeViolations(page)]).toEqual([width, []])
       expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
     }
+    // Zoom 200 % halves the pixels of the page.
+    await page.setViewportSize({ width: 640, height: 450 })
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await findAxeViolations(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize({ width: 1280, height: 900 })
     visitor.expectClean()
   })
 
@@ -96,12 +103,18 @@ describe.skipIf(!CHROMIUM).each(CAUSES)('the console while $name', ({ name: caus
     await page.getByText('New requests are added').waitFor()
     expect(await verify(32_000_000_001)).toBe(503)
     await page.getByRole('row', { name: /503/ }).first().waitFor(SLOW)
+    // With a full disk, keys can be read; else this stream is refused.
+    await page.goto(`${server.admin}/console#/requests?live=on&key=sandbox0`)
+    const state = cause === 'the disk is full' ? 'New requests are added' : 'Reconnecting…'
+    await page.getByText(state).waitFor(SLOW)
     visitor.expectClean()
   })
 
   it.skipIf(missing)('has the same figures after it, of every request', async () => {
     const { page } = visitor
     await end()
+    // The stream that was refused is opened again without a reload.
+    await page.getByText('New requests are added').waitFor(SLOW)
     await expect.poll(() => verify(33_000_000_001), SLOW).toBe(200)
     await page.goto('about:blank')
     await openOverview(page, 'day')

@@ -75,7 +75,7 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     await page.getByRole('link', { name: 'Timeline of the verification' }).click()
     await page.getByRole('link', { name: requestId }).click()
     await page.getByText('503 source unavailable').waitFor()
-    expect(page.url()).toContain(`request_id=${requestId}`)
+    expect(page.url()).toContain(`#/requests/${requestId}`)
     at.visitor.expectClean()
   })
 

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { CHROMIUM, findAxeViolations } from './browser.ts'
+import { verifyNin } from './console-server.ts'
 import { setUpConsole } from './console-set-up.ts'
 import { PAGES, startFilledServer } from './filled-server.ts'
 
@@ -101,6 +103,11 @@ describe.skipIf(!CHROMIUM)('the tables', () => {
     await page.getByLabel('Search the keys').fill('branch 49')
     await page.getByText(/^11 of 50\d keys$/).waitFor()
     expect(await keys.getByRole('row').count()).toBe(12)
+    // It survives a reload, and can be shared.
+    expect(page.url()).toMatch(/#\/keys\?search=branch\+49$/)
+    await page.reload()
+    await page.getByText(/^11 of 50\d keys$/).waitFor()
+    expect(await page.getByLabel('Search the keys').inputValue()).toBe('branch 49')
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export CSV: Keys' }).click()
     const lines = readFileSync(await (await downloading).path(), 'utf8').split('\r\n')
@@ -111,6 +118,21 @@ describe.skipIf(!CHROMIUM)('the tables', () => {
     )
     at.visitor.expectClean()
   })
+
+  it.each(['0803 123 4567', '12345678901', 'Adaeze', 'tbt_live_0123'])(
+    'keep out of the address what may be about a person, or a key: %s',
+    async (text) => {
+      const { page } = at.visitor
+      await page.goto(`${at.server.admin}/console#/keys?search=branch+49`)
+      const box = page.getByLabel('Search the keys')
+      await expect.poll(() => box.inputValue()).toBe('branch 49')
+      await box.fill(text)
+      await page.getByText('None of the keys matches.').waitFor()
+      expect(page.url()).toMatch(/#\/keys$/)
+      expect(await box.inputValue()).toBe(text)
+      at.visitor.expectClean()
+    },
+  )
 
   it('find one of 200 endpoints', async () => {
     const { page } = at.visitor
@@ -135,6 +157,47 @@ describe.skipIf(!CHROMIUM)('the tables', () => {
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export CSV: Keys' }).click()
     expect(readFileSync(await (await downloading).path(), 'utf8')).toMatch(/\r\n'=1\+1,/)
+    at.visitor.expectClean()
+  })
+
+  it('export whole lists, not only the page that is shown', async () => {
+    const { page } = at.visitor
+    for (let count = 0; count < 60; count++)
+      await verifyNin(at.server.api, SANDBOX_KEY, String(60_000_000_000 + count))
+    const save = async (address: string, label: string) => {
+      await page.goto(`${at.server.admin}/console#/${address}`)
+      const downloading = page.waitForEvent('download')
+      await page.getByRole('link', { name: `Export CSV: ${label}` }).click()
+      return readFileSync(await (await downloading).path(), 'utf8')
+        .trimEnd()
+        .split('\r\n')
+    }
+    await expect
+      .poll(
+        async () => (await save('requests?status=2xx&operation=verify_nin', 'Requests, newest first')).length,
+        { timeout: 40_000 },
+      )
+      .toBeGreaterThan(60)
+    const lines = await save('requests?status=5xx', 'Requests, newest first')
+    expect(lines[0]).toMatch(/^time,status,code,/)
+    expect(lines.slice(1).every((line) => line.includes(',503,source_unavailable,'))).toBe(true)
+    const batches = await save('batches', 'Latest batches')
+    expect(batches[1]).toMatch(/^bat_[0-9a-z]{36},.*,completed,2,1,1,0,0,0,0,0$/)
+    at.visitor.expectClean()
+  })
+
+  it.each([
+    'Requests that were not answered',
+    'Sources',
+    'Keys by verifications',
+    'Verifications by source',
+    'Last errors',
+  ])('are exported from the overview: %s', async (label) => {
+    const { page } = at.visitor
+    await page.goto(`${at.server.admin}/console#/overview?mode=all`)
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('button', { name: `Export CSV: ${label}` }).click()
+    expect(readFileSync(await (await downloading).path(), 'utf8').split('\r\n').length).toBeGreaterThan(2)
     at.visitor.expectClean()
   })
 })

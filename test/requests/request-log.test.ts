@@ -134,7 +134,7 @@ describeEngines(ENGINES, (engine) => {
     expect(found).toHaveLength(added)
     expect(found.map(({ at }) => at)).toEqual(found.map(({ at }) => at).toSorted((a, b) => b - a))
     const { keys } = await readKeyRates(store.requests, 0)
-    expect(keys).toMatchObject([{ keyId: 'aaaaaaaa', requests: added, answered: added, topCode: undefined }])
+    expect(keys).toMatchObject([{ keyId: 'aaaaaaaa', requests: added, answered: added, codes: [] }])
     for (const log of logs) await log.close()
     await store.close()
   })
@@ -262,7 +262,11 @@ it('counts the requests of keys by how they ended, and those without a key by st
     keys: [
       {
         ...{ keyId: 'aaaaaaaa', mode: 'live', requests: 6, answered: 2, refused: 2, failed: 1, brokenOff: 1 },
-        topCode: 'rate_limited',
+        codes: [
+          { code: 'rate_limited', status: 429, requests: 2 },
+          { code: 'source_unavailable', status: 503, requests: 1 },
+          { code: 'aborted', status: 0, requests: 1 },
+        ],
       },
     ],
     keyless: [

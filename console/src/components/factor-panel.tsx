@@ -185,6 +185,7 @@ function PasskeyTable({ passkeys, onRemove }: Omit<PasskeyListProps, 'onAdd'>) {
   return (
     <Table
       label="Passkeys"
+      file="passkeys"
       rows={passkeys}
       keyOf={({ id }) => id}
       columns={[

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { toGuide } from '../guide.ts'
+import { LinkedText } from './object-page.tsx'
 
 type GuideLinkProps = {
   /** Of `toGuide`. */
@@ -16,14 +17,14 @@ export const GuideLink = ({ to, children }: GuideLinkProps) => (
 
 const PAGE = /(docs\/[a-z-]+\.md(?:#[a-z-]+)?)/
 
-/** A text of the server in which `docs/keys.md` is a link to that page of the guide: an executable comes without docs/. */
+/** A text of the server in which ids are links, and `docs/keys.md` is one to that page of the guide: an executable comes without docs/. */
 export function GuideText({ text }: { readonly text: string }) {
   return (
     <>
       {text.split(PAGE).map((part, index) => {
         const [, page, heading] = /^docs\/(.+)\.md(?:#(.+))?$/.exec(part) ?? []
         return page === undefined ? (
-          part
+          <LinkedText key={index} text={part} />
         ) : (
           <GuideLink key={index} to={toGuide(page, heading)}>
             {part}

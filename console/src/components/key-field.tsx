@@ -10,9 +10,21 @@ type KeyFieldProps = {
 }
 
 /** A key by its name or its id, with the known ones as suggestions. */
-export function KeyField({ value, onValue, error }: KeyFieldProps) {
+export function KeyField(props: KeyFieldProps) {
+  const { value } = useQuery<Pick<AuditOptions, 'keys'>>('/admin/audit/options')
+  return <KeyPicker keys={value?.keys ?? []} {...props} />
+}
+
+type Key = AuditOptions['keys'][number]
+
+/** The same, with some keys as suggestions. */
+export function KeyPicker({
+  value,
+  onValue,
+  error,
+  keys,
+}: KeyFieldProps & { readonly keys: readonly Key[] }) {
   const id = useId()
-  const { value: options } = useQuery<Pick<AuditOptions, 'keys'>>('/admin/audit/options')
   return (
     <div>
       <TextField
@@ -26,7 +38,7 @@ export function KeyField({ value, onValue, error }: KeyFieldProps) {
         maxLength={100}
       />
       <datalist id={id}>
-        {toSuggestions(options?.keys ?? []).map(({ value: text, about }) => (
+        {toSuggestions(keys).map(({ value: text, about }) => (
           <option key={text} value={text}>
             {about}
           </option>
@@ -37,7 +49,7 @@ export function KeyField({ value, onValue, error }: KeyFieldProps) {
 }
 
 /** Every key once by its name, and once by its id, which is typed from a log or a timeline. */
-function toSuggestions(keys: AuditOptions['keys']) {
+function toSuggestions(keys: readonly Key[]) {
   const byName = Map.groupBy(keys, ({ name }) => name)
   return [
     ...[...byName].map(([name, some]) => ({ value: name, about: some.map(({ id }) => id).join(', ') })),

@@ -34,6 +34,50 @@ export function ObjectPage<T>({ list, listTitle, name, missing, query, children 
   )
 }
 
+/** What an id belongs to, by its beginning. */
+const ID_PAGES: Readonly<Record<string, string>> = {
+  ver: 'audit',
+  bat: 'batches',
+  whk: 'webhooks',
+  req: 'requests',
+}
+const ID = /\b((?:ver|bat)_[0-9a-z]{36}|whk_[0-9a-f]{16}|req_[0-9a-f]{32})\b/
+
+const toPage = (id: string) => ID_PAGES[id.slice(0, 3)] ?? ''
+
+/** A verification or a batch by its id, with the address of its page; any other text as it is. */
+export function Reference({ text }: { text: string | null }) {
+  if (text === null) return <>–</>
+  if (ID.exec(text)?.[0] !== text) return <span class="breaks">{text}</span>
+  return (
+    <a href={toHash(toPage(text), text)}>
+      <code class="clip">{text}</code>
+    </a>
+  )
+}
+
+/** A text in which ids are links. */
+export const LinkedText = ({ text }: { text: string }) => (
+  <>
+    {text.split(ID).map((part, index) =>
+      index % 2 === 0 ? (
+        part
+      ) : (
+        <a key={index} href={toHash(toPage(part), part)}>
+          {part}
+        </a>
+      ),
+    )}
+  </>
+)
+
+/** Sources of this server, which are no vendors. */
+const OWN_SOURCES = ['sandbox', 'registry']
+
+/** A source by its name; a vendor with the address of its page. */
+export const SourceLink = ({ name }: { name: string }) =>
+  OWN_SOURCES.includes(name) ? <span>{name}</span> : <a href={toHash('sources', name)}>{name}</a>
+
 type KeyLinkProps = { readonly id: string; readonly name?: string | null | undefined }
 
 /** A key, by name and id, with the address of its page. */

@@ -6,11 +6,17 @@ import { Pill, type Tone } from './pill.tsx'
 import { Table } from './table.tsx'
 import { When } from './when.tsx'
 
-export function RequestRows({ rows }: { rows: readonly RequestView[] }) {
+type RequestRowsProps = {
+  readonly rows: readonly RequestView[]
+  /** The filters of the list, as in the address. */
+  readonly query: string
+}
+
+export function RequestRows({ rows, query }: RequestRowsProps) {
   return (
     <Table
       label="Requests, newest first"
-      file="requests"
+      exportUrl={`/admin/requests/export.csv?${query}`}
       isGrowing
       rows={rows}
       keyOf={({ row }) => row}
@@ -63,11 +69,3 @@ function toTone(status: number, code: string): Tone {
 /** A request without a valid key has none. */
 const RequestKey = ({ request: { key_id: id, key_name: name } }: { request: RequestView }) =>
   id === '' ? <span class="dim">–</span> : <KeyLink id={id} name={name} />
-
-export function KeyText({ key_id: id, key_name: name }: Pick<RequestView, 'key_id' | 'key_name'>) {
-  return (
-    <>
-      {name !== null && <span class="clip">{name}</span>} <code>{id}</code>
-    </>
-  )
-}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
 import { toCount } from '../format.ts'
+import { hasText, useSearch } from '../use-search.ts'
 import { TextField } from './field.tsx'
 import { Empty } from './query-result.tsx'
 
@@ -24,10 +24,10 @@ const every = () => true
 /** A list with a search, if it is long. The page compares: nothing of what is typed is sent. */
 export function SearchedRows<Row>({ what, rows, textOf, example, ...rest }: SearchedRowsProps<Row>) {
   const { filter, isShown = every, children } = rest
-  const [text, setText] = useState('')
+  const find = (searched: string) => rows.filter((row) => isShown(row) && hasText(textOf(row), searched))
+  const [text, setText] = useSearch((typed) => find(typed).length > 0)
   if (rows.length <= FEW) return <>{children(rows)}</>
-  const searched = text.trim().toLowerCase()
-  const found = rows.filter((row) => isShown(row) && textOf(row).toLowerCase().includes(searched))
+  const found = find(text)
   return (
     <>
       <div class="bar ends">

@@ -78,6 +78,7 @@ export function OwnSessions() {
         {({ sessions }) => (
           <Table
             label="Your sessions"
+            file="sessions"
             rows={sessions}
             keyOf={({ id }) => id}
             columns={[...COLUMNS, action]}
@@ -106,7 +107,13 @@ export function SessionsDialog({ name, onClose }: { name: string; onClose: () =>
           sessions.length === 0 ? (
             <p class="dim">There are no open sessions.</p>
           ) : (
-            <Table label={`Sessions of ${name}`} rows={sessions} keyOf={({ id }) => id} columns={COLUMNS} />
+            <Table
+              label={`Sessions of ${name}`}
+              file="sessions"
+              rows={sessions}
+              keyOf={({ id }) => id}
+              columns={COLUMNS}
+            />
           )
         }
       </QueryResult>

@@ -86,6 +86,7 @@ export function SourceTable({ sources }: { sources: readonly SourceState[] }) {
   return (
     <Table
       label={`State of ${sources[0]?.source ?? ''}`}
+      file="source-state"
       rows={sources}
       keyOf={({ operation, node }) => `${operation} ${node}`}
       columns={hasNodes ? [...columns.slice(0, 1), NODE, ...columns.slice(1)] : columns}
@@ -123,6 +124,7 @@ export function SourcesTable({ sources }: { sources: readonly SourceState[] }) {
   return (
     <Table
       label="Sources"
+      file="sources"
       rows={rows}
       keyOf={({ source, operation }) => `${source} ${operation}`}
       columns={columns}

@@ -18,13 +18,16 @@ type TableProps<Row> = {
   readonly keyOf: (row: Row) => string | number
   /** The name of the CSV file with all rows. Absent: no export. */
   readonly file?: string
+  /** The address of a CSV file of the whole list, where `rows` are a part of it. */
+  readonly exportUrl?: string
   /** The page adds older rows below, so all are shown. */
   readonly isGrowing?: boolean
 }
 
 const PAGE_ROWS = 50
 
-export function Table<Row>({ label, columns, rows, keyOf, file, isGrowing = false }: TableProps<Row>) {
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, columns, rows, keyOf, file, exportUrl, isGrowing = false } = props
   const [wanted, setStart] = useState(0)
   const box = useCards(columns.length)
   const isPaged = !isGrowing && rows.length > PAGE_ROWS
@@ -57,9 +60,14 @@ export function Table<Row>({ label, columns, rows, keyOf, file, isGrowing = fals
           </tbody>
         </table>
       </ScrollBox>
-      {(isPaged || file !== undefined) && (
+      {(isPaged || file !== undefined || exportUrl !== undefined) && (
         <div class="bar">
           {isPaged && <Pages start={start} total={rows.length} label={label} onStart={setStart} />}
+          {exportUrl !== undefined && (
+            <a class="button plain small push" aria-label={`Export CSV: ${label}`} href={exportUrl} download>
+              Export CSV
+            </a>
+          )}
           {file !== undefined && (
             <button
               type="button"

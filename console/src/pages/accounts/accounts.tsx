@@ -261,6 +261,7 @@ function InvitationList({ invitations, onDone }: ListProps) {
     <>
       <Table
         label="Open invitations"
+        file="invitations"
         rows={invitations}
         keyOf={({ id }) => id}
         columns={[

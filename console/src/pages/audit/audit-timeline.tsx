@@ -1,9 +1,10 @@
-import { Fragment } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import type { AuditRowView, AuditTimeline } from '../../../../src/admin/audit.ts'
 import type { RequestsOfVerification } from '../../../../src/admin/requests.ts'
 import { useHasRole } from '../../app-context.ts'
 import { CopyButton } from '../../components/copy.tsx'
 import { Facts } from '../../components/facts.tsx'
+import { KeyLink, LinkedText, SourceLink } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, type Tone, toOutcomeTone } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
@@ -28,14 +29,7 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
         {query.error?.code === 'not_found' ? (
           <Empty>
             <p>{NO_REFERENCE}</p>
-            <p class="dim">
-              A reference is <code>ver_</code> and 36 lower-case letters and digits. A request that was
-              refused before anybody was looked up is on the page{' '}
-              <a href={`${toHash('requests')}?request_reference=${encodeURIComponent(reference)}`}>
-                Requests
-              </a>
-              .
-            </p>
+            <Refused reference={reference} />
           </Empty>
         ) : (
           <QueryResult query={query}>
@@ -112,13 +106,6 @@ function Summary({ rows, purpose }: { rows: readonly AuditRowView[]; purpose: st
   )
 }
 
-const KeyLink = ({ id, name }: { id: string; name: string }) => (
-  <>
-    <a href={`${toHash('audit')}?${new URLSearchParams({ key: id })}`}>{name || id}</a>
-    {name && <code> {id}</code>}
-  </>
-)
-
 const PHASES: Readonly<Record<string, string>> = {
   queued: 'Accepted, answered later',
   intent: 'Requested',
@@ -154,7 +141,7 @@ function Row({ row }: { row: AuditRowView }) {
         <ol class="attempts" aria-label="Source attempts, in order">
           {source_attempts.map(({ name, result, ms, reference }, index) => (
             <li key={index}>
-              <b>{name}</b> <Pill tone={toResultTone(result)}>{toWords(result)}</Pill>{' '}
+              <SourceLink name={name} /> <Pill tone={toResultTone(result)}>{toWords(result)}</Pill>{' '}
               <span class="dim">{toMs(ms)}</span>
               {reference && <small class="dim breaks">, vendor reference {reference}</small>}
             </li>
@@ -164,7 +151,7 @@ function Row({ row }: { row: AuditRowView }) {
       <Facts
         facts={toGiven([
           ['Fields released', phase === 'replay' ? null : toFields(row)],
-          ['Detail', row.detail],
+          ['Detail', row.detail && <LinkedText text={row.detail} />],
         ])}
       />
       <details>
@@ -196,28 +183,59 @@ function toResultTone(result: string): Tone {
   return RESULT_TONES[result] ?? (SKIPPED.includes(result) ? 'dim' : 'bad')
 }
 
-const toGiven = (facts: readonly (readonly [string, string | null | undefined])[]) =>
+const toGiven = (facts: readonly (readonly [string, ComponentChildren])[]) =>
   facts.flatMap(([name, value]) => (value ? [[name, value] as const] : []))
+
+const toRequestsPath = (reference: string) => `/admin/requests/verifications/${encodeURIComponent(reference)}`
 
 /** The requests of a verification, while the request log has them. */
 function RequestsOf({ reference }: { reference: string }) {
-  const path = `/admin/requests/verifications/${encodeURIComponent(reference)}`
-  const { value } = useQuery<RequestsOfVerification>(path)
+  const { value } = useQuery<RequestsOfVerification>(toRequestsPath(reference))
   if (!value) return null
   return (
     <>
       <h3>Requests</h3>
       {value.requests.length === 0 && <p class="dim">The request log does not have its requests any more.</p>}
-      <ul class="attempts">
-        {value.requests.map((request) => (
-          <li key={request.row}>
-            <When at={request.time} to="exact" /> <StatusPill request={request} />{' '}
-            <a href={`#/requests?request_id=${request.request_id}`}>
-              <code class="breaks">{request.request_id}</code>
-            </a>
-          </li>
-        ))}
-      </ul>
+      <RequestItems requests={value.requests} />
     </>
+  )
+}
+
+const RequestItems = ({ requests }: RequestsOfVerification) => (
+  <ul class="attempts">
+    {requests.map((request) => (
+      <li key={request.row}>
+        <When at={request.time} to="exact" /> <StatusPill request={request} />{' '}
+        <a href={toHash('requests', request.request_id)}>
+          <code class="breaks">{request.request_id}</code>
+        </a>
+      </li>
+    ))}
+  </ul>
+)
+
+/** A reference without a row: of a request that was refused before anybody was looked up, or none. */
+function Refused({ reference }: { reference: string }) {
+  const query = useQuery<RequestsOfVerification>(toRequestsPath(reference))
+  return (
+    <QueryResult query={query} lines={2}>
+      {({ requests }) =>
+        requests.length === 0 ? (
+          <p class="dim">
+            The request log has no request with it either. A reference is <code>ver_</code> and 36 lower-case
+            letters and digits. Requests are kept for the time of <code>TABBAT_REQUESTS_KEEP</code>.
+          </p>
+        ) : (
+          <>
+            <p>
+              It belongs to a request that was refused before anybody was looked up. Such a request writes
+              nothing to the audit log, and its reference unlocks no number: use the reference of an earlier
+              verification of the number.
+            </p>
+            <RequestItems requests={requests} />
+          </>
+        )
+      }
+    </QueryResult>
   )
 }

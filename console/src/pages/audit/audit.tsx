@@ -1,3 +1,4 @@
+import { Fragment } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type {
   AuditOptions,
@@ -11,6 +12,7 @@ import { useAppContext, useHasRole } from '../../app-context.ts'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { Segments } from '../../components/field.tsx'
 import { FileField } from '../../components/file-field.tsx'
+import { LinkedText, Reference, SourceLink } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, toOutcomeTone } from '../../components/pill.tsx'
 import { Empty, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
@@ -92,6 +94,7 @@ function Search() {
             onSearch={search}
           />
         </details>
+        <UnrecordedNote outcome={filters.outcome} />
         <Results found={found} reference={filters.reference} />
         {!found.error && <Exports view={view} filters={filters} isEmpty={isEmpty(found)} />}
       </Panel>
@@ -163,7 +166,26 @@ function Listed({ pages, isFiltered, isCut, reference }: ListedProps) {
   return (
     <Empty>
       <p>{isFiltered ? none : 'The log is empty. Every verification writes to it.'}</p>
+      {reference !== undefined && (
+        <p>
+          <a href={toHash('audit', reference)}>What the request log knows of this reference</a>
+        </p>
+      )}
     </Empty>
+  )
+}
+
+/** Outcomes that a direct request gets without a row. */
+const UNRECORDED = ['too_many_attempts', 'quota_exceeded']
+
+function UnrecordedNote({ outcome = '' }: { outcome: string | undefined }) {
+  if (!UNRECORDED.includes(outcome)) return null
+  return (
+    <p class="dim">
+      Only pending verifications and rows of batches end so in the audit log. A direct request that was
+      refused with 429 is not written: nobody was looked up. It is on the page{' '}
+      <a href={`${toHash('requests')}?code=${outcome}`}>Requests</a>.
+    </p>
   )
 }
 
@@ -180,7 +202,7 @@ const KEY: Column<Common> = {
     key_id === null ? (
       '–'
     ) : (
-      <a class="clip" href={`${toHash('audit')}?${new URLSearchParams({ key: key_id })}`} title={key_id}>
+      <a class="clip" href={toHash('keys', key_id)} title={key_id}>
         {key_name ?? key_id}
       </a>
     ),
@@ -191,15 +213,6 @@ const toOutcome = (outcome: string | null, otherwise: string) =>
     <span class="dim">{otherwise}</span>
   ) : (
     <Pill tone={toOutcomeTone(outcome)}>{toWords(outcome)}</Pill>
-  )
-
-const toReference = (reference: string | null) =>
-  reference === null ? (
-    '–'
-  ) : (
-    <a href={toHash('audit', reference)}>
-      <code class="clip">{reference}</code>
-    </a>
   )
 
 function VerificationTable({ verifications }: { verifications: readonly VerificationView[] }) {
@@ -229,7 +242,7 @@ function VerificationTable({ verifications }: { verifications: readonly Verifica
           title: 'Consent',
           cell: ({ consent_reference }) => <span class="clip">{consent_reference ?? '–'}</span>,
         },
-        { title: 'Reference', cell: ({ reference }) => toReference(reference) },
+        { title: 'Reference', cell: ({ reference }) => <Reference text={reference} /> },
       ]}
     />
   )
@@ -238,7 +251,12 @@ function VerificationTable({ verifications }: { verifications: readonly Verifica
 const toSources = ({ source_attempts }: VerificationView) =>
   source_attempts.length === 0
     ? '–'
-    : source_attempts.map(({ name, result }) => `${name}: ${toWords(result)}`).join(', ')
+    : source_attempts.map(({ name, result }, index) => (
+        <Fragment key={index}>
+          {index > 0 && ', '}
+          <SourceLink name={name} />: {toWords(result)}
+        </Fragment>
+      ))
 
 const toDuration = ({ started_at, ended_at }: VerificationView) =>
   toMs(ended_at === null ? null : Math.max(0, Date.parse(ended_at) - Date.parse(started_at)))
@@ -256,8 +274,15 @@ function RowTable({ rows }: { rows: readonly AuditRowView[] }) {
         OPERATION,
         { title: 'Outcome', cell: ({ outcome }) => toOutcome(outcome, '–') },
         KEY,
-        { title: 'Reference', cell: ({ request_reference }) => toReference(request_reference) },
-        { title: 'Detail', cell: ({ detail }) => <span class="clip">{detail ?? ''}</span> },
+        { title: 'Reference', cell: ({ request_reference }) => <Reference text={request_reference} /> },
+        {
+          title: 'Detail',
+          cell: ({ detail }) => (
+            <span class="clip">
+              <LinkedText text={detail ?? ''} />
+            </span>
+          ),
+        },
       ]}
     />
   )

@@ -224,6 +224,7 @@ export function CatalogueDiff({ changes }: { changes: readonly Change[] }) {
   return (
     <Table
       label="Changes"
+      file="changes"
       rows={changes}
       keyOf={({ change, list, code, name }) => `${change} ${list} ${code} ${name}`}
       columns={[

@@ -8,6 +8,7 @@ import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { SelectField, TextField } from '../../components/field.tsx'
+import { SourceLink } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
@@ -16,6 +17,7 @@ import { When } from '../../components/when.tsx'
 import { toCount, toDay, toMoment, toPrice, toWords } from '../../format.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
+import { hasText, useSearch } from '../../use-search.ts'
 import { CatalogueDiff, CatalogueReviews, ImportDialog, SyncDialog } from './catalogue-dialogs.tsx'
 
 export function Catalogue() {
@@ -65,16 +67,16 @@ export function Catalogue() {
 }
 
 function Lists({ view }: { view: CatalogueView }) {
-  const [text, setText] = useState('')
-  const searched = text.trim().toLowerCase()
-  const lists = view.lists
-    .map((list) => ({
-      ...list,
-      items: list.items.filter(({ code, name }) =>
-        `${list.title} ${code} ${name}`.toLowerCase().includes(searched),
-      ),
-    }))
-    .filter(({ items }) => searched === '' || items.length > 0)
+  const find = (searched: string) =>
+    view.lists
+      .map((list) => ({
+        ...list,
+        items: list.items.filter(({ code, name }) => hasText(`${list.title} ${code} ${name}`, searched)),
+      }))
+      .filter(({ items }) => searched.trim() === '' || items.length > 0)
+  const [text, setText] = useSearch((typed) => find(typed).length > 0)
+  const lists = find(text)
+  const isSearched = text.trim() !== ''
   return (
     <Panel title="Lists">
       <TextField
@@ -94,7 +96,7 @@ function Lists({ view }: { view: CatalogueView }) {
         </Empty>
       )}
       {lists.map((list) => (
-        <List key={`${list.title} ${searched === ''}`} list={list} isOpen={searched !== ''} />
+        <List key={`${list.title} ${isSearched}`} list={list} isOpen={isSearched} />
       ))}
     </Panel>
   )
@@ -164,7 +166,7 @@ function Syncs({ view: { syncs } }: { view: CatalogueView }) {
         rows={syncs}
         keyOf={({ source, at }) => `${source} ${at}`}
         columns={[
-          { title: 'Source', cell: ({ source }) => source },
+          { title: 'Source', cell: ({ source }) => <SourceLink name={source} /> },
           { title: 'Time', cell: ({ at }) => <When at={at} /> },
           { title: 'Outcome', cell: ({ outcome }) => (outcome === null ? 'running' : toWords(outcome)) },
         ]}

@@ -7,6 +7,7 @@ import { KeyLink, ObjectPage } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
+import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount, toNaira, toWords } from '../../format.ts'
 import { toHash, toKeySearch } from '../../hash.ts'
@@ -50,7 +51,7 @@ export function KeyPage({ id }: { id: string }) {
 }
 
 const toRequests = (id: string, filters: Record<string, string> = {}) =>
-  `${toHash('requests')}?${new URLSearchParams({ key_id: id, ...filters })}`
+  `${toHash('requests')}?${new URLSearchParams({ key: id, ...filters })}`
 
 function MissingKey({ id }: { id: string }) {
   return (
@@ -116,31 +117,47 @@ function Refusals({ id }: { id: string }) {
           const rate = keys.find(({ key_id }) => key_id === id)
           if (!rate) return <p class="dim">No request with this key in the last day.</p>
           return (
-            <Facts
-              facts={[
-                ['Answered', `${toCount(rate.answered)} of ${toCount(rate.requests)}`],
-                [
-                  'Refused (4xx)',
-                  <a key="refused" href={toRequests(id, { status: '4xx' })}>
-                    {toCount(rate.refused)}
-                  </a>,
-                ],
-                [
-                  'Failed (5xx)',
-                  <a key="failed" href={toRequests(id, { status: '5xx' })}>
-                    {toCount(rate.failed)}
-                  </a>,
-                ],
-                ['Broken off by the caller', toCount(rate.broken_off)],
-                ['Most frequent reason', rate.top_code === null ? '–' : toWords(rate.top_code)],
-              ]}
-            />
+            <>
+              <Facts
+                facts={[
+                  ['Answered', `${toCount(rate.answered)} of ${toCount(rate.requests)}`],
+                  ['Refused (4xx)', toCount(rate.refused)],
+                  ['Failed (5xx)', toCount(rate.failed)],
+                  ['Broken off by the caller', toCount(rate.broken_off)],
+                ]}
+              />
+              {rate.codes.length > 0 && <Codes id={id} codes={rate.codes} />}
+            </>
           )
         }}
       </QueryResult>
     </Panel>
   )
 }
+
+type Code = RequestRates['keys'][number]['codes'][number]
+
+/** Why its requests were not answered, each with the way to them. */
+const Codes = ({ id, codes }: { id: string; codes: readonly Code[] }) => (
+  <Table
+    label="Why requests were not answered"
+    file="not-answered"
+    rows={codes}
+    keyOf={({ code, status }) => `${code} ${status}`}
+    columns={[
+      {
+        title: 'Reason',
+        cell: ({ code, status }) => (
+          <a href={toRequests(id, { code, status: String(status) })}>
+            {status === 0 ? 'broken off by the caller' : toWords(code)}
+          </a>
+        ),
+      },
+      { title: 'Status', isNumber: true, cell: ({ status }) => (status === 0 ? '–' : status) },
+      { title: 'Requests', isNumber: true, cell: ({ requests }) => toCount(requests) },
+    ]}
+  />
+)
 
 const KOBO = 100
 

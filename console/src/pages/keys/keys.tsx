@@ -55,7 +55,8 @@ const STATES = [
 ] as const
 
 function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: OpenKey) => void }) {
-  const [state, setState] = useState<'active' | 'all'>('all')
+  const [address, change] = useFilters()
+  const state = address.get('state') === 'active' ? 'active' : 'all'
   if (keys.length === 0)
     return (
       <Empty>
@@ -69,7 +70,14 @@ function KeyList({ keys: { keys }, onOpen }: { keys: KeysShape; onOpen: (open: O
       textOf={({ name, id }) => `${name} ${id}`}
       example="Name or id"
       isShown={(key) => state === 'all' || key.state === 'active'}
-      filter={<Segments legend="State" value={state} options={STATES} onValue={setState} />}
+      filter={
+        <Segments
+          legend="State"
+          value={state}
+          options={STATES}
+          onValue={(next) => change({ state: next === 'all' ? '' : next })}
+        />
+      }
     >
       {(rows) => <KeyTable rows={rows} onOpen={onOpen} />}
     </SearchedRows>
@@ -174,6 +182,7 @@ function KeyUsage() {
 const UsageTable = ({ rows }: { rows: readonly Row[] }) => (
   <Table
     label="Usage of keys"
+    file="usage-of-keys"
     rows={rows}
     keyOf={({ month, key_id }) => `${month} ${key_id}`}
     columns={[

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import type { Overview } from '../../../../src/admin/overview-figures.ts'
 import { Table } from '../../components/table.tsx'
+import { When } from '../../components/when.tsx'
 import { toCount, toMoment, toShortCount } from '../../format.ts'
 import { watchTheme } from '../../theme.ts'
 import 'uplot/dist/uPlot.min.css'
@@ -106,10 +107,11 @@ function Numbers({ label, times, series, toText }: NumbersProps) {
       {isOpen && steps.length > 0 && (
         <Table
           label={label}
+          file={label.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}
           rows={steps.toReversed()}
           keyOf={({ at }) => at}
           columns={[
-            { title: 'From', cell: ({ at }) => toMoment(at) },
+            { title: 'From', cell: ({ at }) => <When at={at} /> },
             ...series.map(({ title }, index) => ({
               title,
               cell: ({ values }: (typeof steps)[number]) => toCell(values[index], toText),

@@ -117,6 +117,7 @@ export function Causes({ overview: { causes, answers } }: { overview: Overview }
       ) : (
         <Table
           label="Requests that were not answered"
+          file="not-answered"
           rows={causes}
           keyOf={({ code }) => code}
           columns={[

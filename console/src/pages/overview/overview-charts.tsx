@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Charts } from '../../../../src/admin/charts.ts'
 import type { Overview } from '../../../../src/admin/overview-figures.ts'
 import { Segments } from '../../components/field.tsx'
+import { SourceLink } from '../../components/object-page.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
 import { Table } from '../../components/table.tsx'
 import { toCount, toMs, toNaira, toShare } from '../../format.ts'
@@ -122,10 +123,11 @@ function VendorTable({ vendors }: { vendors: readonly Vendor[] }) {
   return (
     <Table
       label="Calls to vendors"
+      file="calls-to-vendors"
       rows={vendors}
       keyOf={({ source }) => source}
       columns={[
-        { title: 'Vendor', cell: ({ source }) => <b>{source}</b> },
+        { title: 'Vendor', cell: ({ source }) => <SourceLink name={source} /> },
         { title: 'Calls', cell: ({ calls }) => toCount(calls), isNumber: true },
         {
           title: 'Errors',

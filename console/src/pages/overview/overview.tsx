@@ -3,6 +3,7 @@ import type { Overview as OverviewShape } from '../../../../src/admin/overview-f
 import { Segments, TextField } from '../../components/field.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { LiveState } from '../../components/live-state.tsx'
+import { KeyLink, Reference, SourceLink } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, toOutcomeTone } from '../../components/pill.tsx'
 import { Empty, LoadError, Loading } from '../../components/query-result.tsx'
@@ -10,7 +11,7 @@ import { SourcesTable } from '../../components/sources-table.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount, toOperation, toWords } from '../../format.ts'
-import { toHash, toKeySearch } from '../../hash.ts'
+import { toHash } from '../../hash.ts'
 import { type FilterChanges, useFilters } from '../../route.ts'
 import { findProblems } from '../../source-health.ts'
 import {
@@ -119,7 +120,7 @@ function Attention({ sources }: { sources: OverviewShape['sources'] }) {
       <ul>
         {problems.map(({ source, words }) => (
           <li key={`${source} ${words}`}>
-            <a href={toHash('sources')}>{source}</a> {words}
+            <SourceLink name={source} /> {words}
           </li>
         ))}
       </ul>
@@ -140,10 +141,11 @@ function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
       ) : (
         <Table
           label="Keys by verifications"
+          file="top-keys"
           rows={keys}
           keyOf={({ id }) => id}
           columns={[
-            { title: 'Key', cell: ({ name, id }) => <NamedKey name={name} id={id} /> },
+            { title: 'Key', cell: ({ name, id }) => <KeyLink id={id} name={name} /> },
             {
               title: 'Mode',
               cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
@@ -161,16 +163,6 @@ function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
   )
 }
 
-function NamedKey({ name, id }: { name: string; id: string }) {
-  return (
-    <>
-      <a href={toHash('audit', toKeySearch(id))}>{name}</a>
-      <br />
-      <code>{id}</code>
-    </>
-  )
-}
-
 function BySource({ overview: { by_source } }: { overview: OverviewShape }) {
   return (
     <Panel title="Verifications by source">
@@ -181,10 +173,11 @@ function BySource({ overview: { by_source } }: { overview: OverviewShape }) {
       ) : (
         <Table
           label="Verifications by source"
+          file="verifications-by-source"
           rows={by_source}
           keyOf={({ source }) => source}
           columns={[
-            { title: 'Source', cell: ({ source }) => source },
+            { title: 'Source', cell: ({ source }) => <SourceLink name={source} /> },
             {
               title: 'Verifications',
               cell: ({ verifications }) => toCount(verifications),
@@ -207,6 +200,7 @@ function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
       ) : (
         <Table
           label="Last errors"
+          file="last-errors"
           rows={errors}
           keyOf={({ at, operation, outcome, key_id, reference }) =>
             [at, operation, outcome, key_id, reference].join(' ')
@@ -226,17 +220,10 @@ function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
               title: 'Operation',
               cell: ({ operation }) => <span class="nowrap">{toOperation(operation)}</span>,
             },
-            { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
+            { title: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <KeyLink id={key_id} />) },
             {
               title: 'Timeline',
-              cell: ({ reference }) =>
-                reference === null ? (
-                  '–'
-                ) : (
-                  <a href={toHash('audit', reference)}>
-                    <code class="clip">{reference}</code>
-                  </a>
-                ),
+              cell: ({ reference }) => <Reference text={reference} />,
             },
           ]}
         />

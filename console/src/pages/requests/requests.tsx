@@ -4,12 +4,15 @@ import type { ApiError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Checkbox, Segments } from '../../components/field.tsx'
 import { lazy } from '../../components/lazy.tsx'
+import { KeyLink } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Empty, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
-import { KeyText, RequestRows } from '../../components/request-rows.tsx'
+import { RequestRows } from '../../components/request-rows.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { toCount, toMoment, toShare, toWords } from '../../format.ts'
+import { toHash } from '../../hash.ts'
 import { type FilterChanges, useFilters } from '../../route.ts'
+import { type StreamState, useEventStream } from '../../use-event-stream.ts'
 import { useQuery } from '../../use-query.ts'
 import { RequestFilters } from './request-filters.tsx'
 
@@ -76,7 +79,7 @@ function RequestSearch() {
         }
       >
         {events.isCut && <p class="dim">There are more requests than can be shown live. Use a filter.</p>}
-        <Results pages={pages} added={events.rows} isFiltered={query !== ''} />
+        <Results pages={pages} added={events.rows} query={query} />
       </Panel>
     </>
   )
@@ -86,10 +89,10 @@ type ResultsProps = {
   readonly pages: RequestPages
   /** Newest first. */
   readonly added: readonly RequestView[]
-  readonly isFiltered: boolean
+  readonly query: string
 }
 
-function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: ResultsProps) {
+function Results({ pages: { value, error, isBusy, load }, added, query }: ResultsProps) {
   // New requests are shown also while the list cannot be read.
   if (!value && !error && added.length === 0) return <Loading />
   const rows = toUnique([...added, ...(value ?? []).flatMap((page) => page.rows)])
@@ -98,11 +101,11 @@ function Results({ pages: { value, error, isBusy, load }, added, isFiltered }: R
     <>
       {!value && error && <LoadError error={error} onRetry={() => load(undefined)} />}
       {isBusy && <progress class="thin" aria-label="Searching" />}
-      {rows.length > 0 && <RequestRows rows={rows} />}
+      {rows.length > 0 && <RequestRows rows={rows} query={query} />}
       {value && rows.length === 0 && (
         <Empty>
           <p>
-            {isFiltered
+            {query !== ''
               ? searchedBackTo
                 ? 'No matches so far.'
                 : 'No request matches.'
@@ -169,7 +172,7 @@ function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
                 file="errors-by-key"
                 rows={keys}
                 keyOf={({ key_id }) => key_id}
-                columns={toColumns((key) => onChange({ key }))}
+                columns={COLUMNS}
               />
             )}
             <p class="dim">
@@ -184,26 +187,27 @@ function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
   )
 }
 
-const toColumns = (onKey: (keyId: string) => void): readonly Column<KeyRateView>[] => [
-  {
-    title: 'Key',
-    cell: (rate) => (
-      <button
-        type="button"
-        class="link"
-        title={`Show the requests of ${rate.key_name ?? rate.key_id}`}
-        onClick={() => onKey(rate.key_id)}
-      >
-        <KeyText {...rate} />
-      </button>
-    ),
-  },
+const toFound = (key: string, status: string, requests: number) => (
+  <a
+    href={`${toHash('requests')}?${new URLSearchParams({ key, status })}`}
+    aria-label={`${toCount(requests)} requests of ${key} with ${status}`}
+  >
+    {toCount(requests)}
+  </a>
+)
+
+const COLUMNS: readonly Column<KeyRateView>[] = [
+  { title: 'Key', cell: ({ key_id, key_name }) => <KeyLink id={key_id} name={key_name} /> },
   { title: 'Requests', isNumber: true, cell: ({ requests }) => toCount(requests) },
   { title: 'Not answered', isNumber: true, cell: (rate) => toShare(toErrorShare(rate)) },
-  { title: 'Refused (4xx)', isNumber: true, cell: ({ refused }) => toCount(refused) },
-  { title: 'Failed (5xx)', isNumber: true, cell: ({ failed }) => toCount(failed) },
-  { title: 'Broken off', isNumber: true, cell: ({ broken_off }) => toCount(broken_off) },
-  { title: 'Most frequent', cell: ({ top_code }) => (top_code === null ? '–' : toWords(top_code)) },
+  { title: 'Refused (4xx)', isNumber: true, cell: ({ key_id, refused }) => toFound(key_id, '4xx', refused) },
+  { title: 'Failed (5xx)', isNumber: true, cell: ({ key_id, failed }) => toFound(key_id, '5xx', failed) },
+  {
+    title: 'Broken off',
+    isNumber: true,
+    cell: ({ key_id, broken_off }) => toFound(key_id, '0', broken_off),
+  },
+  { title: 'Most frequent', cell: ({ codes }) => (codes[0] ? toWords(codes[0].code) : '–') },
 ]
 
 const toErrorShare = ({ requests, answered }: KeyRateView) =>
@@ -215,7 +219,7 @@ const toKeylessText = (keyless: RequestRates['keyless']) =>
     .join(', ')}.`
 
 type RequestEvents = {
-  readonly state: 'connecting' | 'live' | 'broken'
+  readonly state: StreamState
   /** Newest first. */
   readonly rows: readonly RequestView[]
   /** There were more than are shown. */
@@ -226,39 +230,18 @@ type Message = { readonly rows: readonly RequestView[]; readonly is_cut: boolean
 
 /** So many rows stay on the page. */
 const MAX_ROWS = 500
-const NONE: RequestEvents = { state: 'connecting', rows: [], isCut: false }
+const NONE: Omit<RequestEvents, 'state'> = { rows: [], isCut: false }
 
 /** New requests that match a query, while `isOn`. */
 function useRequestEvents(query: string, isOn: boolean): RequestEvents {
-  const { recheckSession, checkConnection, reconnects } = useAppContext()
   const [events, setEvents] = useState(NONE)
-  useEffect(() => {
-    setEvents(NONE)
-    if (!isOn) return
-    const source = new EventSource(`/admin/requests/events?${query}`)
-    const setState = (state: RequestEvents['state']) => setEvents((old) => ({ ...old, state }))
-    source.addEventListener('open', () => setState('live'))
-    source.addEventListener('requests', ({ data }) => {
-      const { rows, is_cut: isCut } = JSON.parse(data) as Message
-      setEvents((old) => ({
-        state: 'live',
-        rows: [...rows.toReversed(), ...old.rows].slice(0, MAX_ROWS),
-        isCut,
-      }))
-    })
-    source.addEventListener('signed_out', () => {
-      source.close()
-      recheckSession()
-    })
-    source.addEventListener('error', () => {
-      setState('broken')
-      // The browser does not retry a refused stream and hides the reason: the session may have ended.
-      if (source.readyState === EventSource.CLOSED) recheckSession()
-      else checkConnection()
-    })
-    return () => source.close()
-  }, [query, isOn, recheckSession, checkConnection, reconnects])
-  return events
+  useEffect(() => setEvents(NONE), [query, isOn])
+  const path = isOn ? `/admin/requests/events?${query}` : undefined
+  const state = useEventStream(path, 'requests', (data) => {
+    const { rows, is_cut: isCut } = JSON.parse(data) as Message
+    setEvents((old) => ({ rows: [...rows.toReversed(), ...old.rows].slice(0, MAX_ROWS), isCut }))
+  })
+  return { state, ...events }
 }
 
 type RequestPages = {

@@ -10,6 +10,7 @@ import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toSentence } from '../../format.ts'
 import { useQuery } from '../../use-query.ts'
+import { hasText, useSearch } from '../../use-search.ts'
 import { NodePage, NodeTable } from './node-page.tsx'
 
 export function Settings({ rest }: { rest: string }) {
@@ -107,12 +108,11 @@ function Nodes() {
 
 function AllSettings({ view: { settings } }: { view: SettingsView }) {
   const own = settings.filter(({ origin }) => origin !== 'default' && origin !== 'unset')
-  const [text, setText] = useState('')
+  const find = (searched: string) =>
+    settings.filter(({ name, about }) => hasText(`${name} ${about}`, searched))
+  const [text, setText] = useSearch((typed) => find(typed).length > 0)
   const [which, setWhich] = useState<'own' | 'all'>(own.length > 0 ? 'own' : 'all')
-  const searched = text.trim().toLowerCase()
-  const rows = (which === 'own' ? own : settings).filter(({ name, about }) =>
-    `${name} ${about}`.toLowerCase().includes(searched),
-  )
+  const rows = find(text).filter((row) => which === 'all' || own.includes(row))
   const choices = [
     { value: 'own', text: `Set by you (${own.length})` },
     { value: 'all', text: `All (${settings.length})` },

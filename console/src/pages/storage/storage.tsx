@@ -267,6 +267,7 @@ function Kept({ view: { keep, next_cleanup_at, next_archive } }: Props) {
     <Panel title="How long data is kept">
       <Table
         label="How long data is kept"
+        file="retention"
         rows={keep}
         keyOf={({ setting }) => setting}
         columns={[

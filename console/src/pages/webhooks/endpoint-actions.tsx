@@ -4,6 +4,7 @@ import { Pill } from '../../components/pill.tsx'
 import { ShownOnce } from '../../components/shown-once.tsx'
 import {
   DeleteEndpointDialog,
+  ResendFailedDialog,
   RollSecretDialog,
   SwitchEndpointDialog,
   TestEndpointDialog,
@@ -13,7 +14,7 @@ const TONES = { active: 'good', failing: 'warn', disabled: 'bad' } as const
 
 export const EndpointState = ({ state }: Pick<Endpoint, 'state'>) => <Pill tone={TONES[state]}>{state}</Pill>
 
-type RowAction = 'test' | 'roll' | 'switch' | 'delete'
+type RowAction = 'test' | 'resend' | 'roll' | 'switch' | 'delete'
 export type OpenRow =
   | { readonly what: RowAction; readonly row: Endpoint }
   | { readonly what: 'secret'; readonly secret: string }
@@ -24,6 +25,7 @@ export function EndpointActions({ row, onOpen }: ActionsProps) {
   if (!useHasRole('operator')) return null
   const actions: readonly (readonly [RowAction, string])[] = [
     ['test', 'Test'],
+    ...(row.state === 'disabled' ? [] : [['resend', 'Resend'] as const]),
     ['roll', 'Roll'],
     ['switch', row.state === 'disabled' ? 'Enable' : 'Disable'],
     ['delete', 'Delete'],
@@ -70,6 +72,7 @@ export function RowDialogs({ open, onOpen, onChanged }: RowDialogsProps) {
     )
   const { what, row } = open
   if (what === 'test') return <TestEndpointDialog row={row} onClose={close} />
+  if (what === 'resend') return <ResendFailedDialog row={row} onClose={close} onDone={onChanged} />
   if (what === 'roll') return <RollSecretDialog row={row} onClose={close} onCreated={finish} />
   if (what === 'switch') return <SwitchEndpointDialog row={row} onClose={close} onDone={done} />
   return <DeleteEndpointDialog row={row} onClose={close} onDone={done} />

@@ -1,15 +1,23 @@
 import { useState } from 'preact/hooks'
 import type { Keys } from '../../../../src/admin/keys.ts'
-import type { CreatedEndpoint, Endpoint, Endpoints, TestResult } from '../../../../src/admin/webhooks.ts'
+import type {
+  CreatedEndpoint,
+  Endpoint,
+  Endpoints,
+  Resent,
+  TestResult,
+} from '../../../../src/admin/webhooks.ts'
+import type { Static } from '../../../../src/contract/schema.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Choices } from '../../components/choices.tsx'
 import { Confirm, Dialog, FormDialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { NameField, Segments, TextField } from '../../components/field.tsx'
+import { KeyPicker } from '../../components/key-field.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { RollDialog } from '../../components/roll-dialog.tsx'
-import { toMs } from '../../format.ts'
+import { toCount, toMs } from '../../format.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
 
@@ -51,6 +59,53 @@ function TestResultDialog({ row, result, onClose }: RowProps & { result: TestRes
       </footer>
     </Dialog>
   )
+}
+
+type ResentShape = Static<typeof Resent>
+
+/** Sends what was given up again, and says how much that was. */
+export function ResendFailedDialog({ row, onClose, onDone }: ChangeProps) {
+  const { api } = useAppContext()
+  const [since, setSince] = useState('')
+  const [resent, setResent] = useState<ResentShape>()
+  const resend = useMutation(async () => {
+    const body = since === '' ? {} : { since: new Date(since).toISOString() }
+    setResent(await api.post<ResentShape>(toPath(row, 'resend-failed'), body))
+    onDone()
+  })
+  if (resent)
+    return (
+      <Dialog title={`Resent to ${row.name}`} onClose={onClose}>
+        <p role="status">{toResentText(resent)}</p>
+        <footer>
+          <button type="button" class="main" onClick={onClose}>
+            Close
+          </button>
+        </footer>
+      </Dialog>
+    )
+  return (
+    <Confirm title="Resend all that failed?" verb="Send again" mutation={resend} onClose={onClose}>
+      <p>
+        Events that were given up are sent to <b class="breaks">{row.name}</b> again, with the same ids, the
+        oldest first and at most 1000. The receiver must ignore ids that it has.
+      </p>
+      <TextField
+        label="Failed since"
+        type="datetime-local"
+        value={since}
+        onValue={setSince}
+        help="When the last attempt failed. Empty: all that failed."
+        error={resend.error?.fields.since}
+      />
+    </Confirm>
+  )
+}
+
+function toResentText({ resent, is_cut }: ResentShape): string {
+  if (resent === 0) return 'No event has failed in this time. Nothing is sent.'
+  const sent = `${toCount(resent)} ${resent === 1 ? 'event is' : 'events are'} sent again.`
+  return is_cut ? `${sent} There may be more: resend again when these were delivered.` : sent
 }
 
 const OVERLAPS = [
@@ -213,21 +268,55 @@ type ChoiceProps = { readonly chosen: readonly string[]; readonly onChange: (cho
 /** Keys that were rolled are left out: their successor stands for them. */
 function KeyChoice({ chosen, onChange }: ChoiceProps) {
   const query = useQuery<Keys>('/admin/keys')
+  const [typed, setTyped] = useState('')
+  const [problem, setProblem] = useState<string>()
+  const add = (keys: Keys['keys']) => {
+    const named = keys.filter(({ id, name }) => id === typed.trim() || name === typed.trim())
+    const [key] = named
+    if (!key || named.length > 1) return setProblem(toPickProblem(named.length))
+    onChange([...new Set([...chosen, key.id])])
+    setTyped('')
+  }
   return (
     <QueryResult query={query}>
       {({ keys }) => {
         const active = keys.filter(({ state, rolled_to }) => state === 'active' && rolled_to === null)
-        const names = Object.fromEntries(active.map(({ id, name }) => [id, name]))
         return (
-          <Choices
-            legend="Keys"
-            names={Object.keys(names)}
-            labels={names}
-            chosen={chosen}
-            onChange={onChange}
-          />
+          <>
+            <KeyPicker
+              keys={active}
+              value={typed}
+              error={problem}
+              onValue={(text) => {
+                setTyped(text)
+                setProblem(undefined)
+              }}
+            />
+            <button type="button" disabled={typed.trim() === ''} onClick={() => add(active)}>
+              Add the key
+            </button>
+            <ul class="chips" aria-label="Keys of the endpoint">
+              {chosen.map((id) => (
+                <li key={id}>
+                  <button
+                    type="button"
+                    class="chip"
+                    aria-pressed="true"
+                    aria-label={`Remove the key ${id}`}
+                    onClick={() => onChange(chosen.filter((other) => other !== id))}
+                  >
+                    <span class="breaks">{active.find((key) => key.id === id)?.name ?? ''}</span>{' '}
+                    <code>{id}</code> <span aria-hidden="true">×</span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </>
         )
       }}
     </QueryResult>
   )
 }
+
+const toPickProblem = (found: number) =>
+  found === 0 ? 'No active key has this name or id.' : 'Several active keys have this name. Give the id.'

@@ -1,12 +1,10 @@
 import { useState } from 'preact/hooks'
-import type { Deliveries, Endpoint, EndpointReport, Resent } from '../../../../src/admin/webhooks.ts'
-import type { Static } from '../../../../src/contract/schema.ts'
+import type { Deliveries, Endpoint, EndpointReport } from '../../../../src/admin/webhooks.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
 import { CodeBlock } from '../../components/copy.tsx'
-import { Confirm } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { Facts } from '../../components/facts.tsx'
-import { KeyLink, ObjectPage } from '../../components/object-page.tsx'
+import { KeyLink, ObjectPage, Reference } from '../../components/object-page.tsx'
 import { OlderPages } from '../../components/older-pages.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
@@ -15,7 +13,6 @@ import { StepBars } from '../../components/step-bars.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount, toMs, toWords } from '../../format.ts'
-import { toHash } from '../../hash.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
 import { EndpointActions, EndpointState, type OpenRow, RowDialogs } from './endpoint-actions.tsx'
@@ -24,6 +21,12 @@ import { EndpointActions, EndpointState, type OpenRow, RowDialogs } from './endp
 export function EndpointPage({ id }: { id: string }) {
   const query = useQuery<EndpointReport>(`/admin/webhooks/${encodeURIComponent(id)}`)
   const [open, setOpen] = useState<OpenRow>()
+  const [changes, setChanges] = useState(0)
+  const onChanged = () => {
+    query.reload()
+    // The deliveries are read again, from the newest.
+    setChanges((count) => count + 1)
+  }
   return (
     <>
       <ObjectPage
@@ -53,11 +56,11 @@ export function EndpointPage({ id }: { id: string }) {
                 steps={hours.map(({ at, delivered, failed }) => ({ at, good: delivered, bad: failed }))}
               />
             </Panel>
-            <DeliveryPanel row={endpoint} onChanged={query.reload} />
+            <DeliveryPanel key={changes} row={endpoint} onChanged={query.reload} />
           </>
         )}
       </ObjectPage>
-      {open && <RowDialogs open={open} onOpen={setOpen} onChanged={query.reload} />}
+      {open && <RowDialogs open={open} onOpen={setOpen} onChanged={onChanged} />}
     </>
   )
 }
@@ -94,10 +97,7 @@ type PanelProps = { readonly row: Endpoint; readonly onChanged: () => void }
 
 function DeliveryPanel({ row, onChanged }: PanelProps) {
   const { api } = useAppContext()
-  const isOperator = useHasRole('operator')
   const [before, setBefore] = useState<string>()
-  const [isAsked, setAsked] = useState(false)
-  const [resent, setResent] = useState<number>()
   const path = `/admin/webhooks/${encodeURIComponent(row.id)}`
   const older = before === undefined ? '' : `?before=${encodeURIComponent(before)}`
   const query = useQuery<Deliveries>(`${path}/deliveries${older}`)
@@ -109,75 +109,34 @@ function DeliveryPanel({ row, onChanged }: PanelProps) {
     await api.post(`${path}/deliveries/${encodeURIComponent(event)}/resend`)
     reload()
   })
-  const resendFailed = useMutation(async () => {
-    setResent((await api.post<Static<typeof Resent>>(`${path}/resend-failed`)).resent)
-    setAsked(false)
-    reload()
-  })
   return (
     <Panel
       title="Deliveries, newest first"
       aside={
-        <span class="actions push">
-          <button type="button" class="small" onClick={reload}>
-            Reload
-          </button>
-          {isOperator && row.state !== 'disabled' && (
-            <button type="button" class="small" onClick={() => setAsked(true)}>
-              Resend all that failed
-            </button>
-          )}
-        </span>
+        <button type="button" class="small push" onClick={reload}>
+          Reload
+        </button>
       }
     >
       <ErrorNote error={resend.error} />
-      {resent !== undefined && (
-        <p class="note good" role="status">
-          {toCount(resent)} events are sent again.
-        </p>
-      )}
       <QueryResult query={query}>
         {({ deliveries, next }) => (
           <>
-            <DeliveryTable rows={deliveries} onResend={resend.run} isBusy={resend.isBusy} />
+            <DeliveryTable
+              rows={deliveries}
+              onResend={resend.run}
+              isBusy={resend.isBusy}
+              exportUrl={`${path}/deliveries.csv`}
+            />
             <OlderPages before={before} next={next} onPage={setBefore} />
           </>
         )}
       </QueryResult>
-      {isAsked && (
-        <Confirm
-          title="Send all again that failed?"
-          verb="Send again"
-          mutation={resendFailed}
-          onClose={() => setAsked(false)}
-        >
-          <p>
-            Events that were given up are sent to <b class="breaks">{row.name}</b> again, with the same ids,
-            the oldest first and at most 1000. The receiver must ignore ids that it has.
-          </p>
-        </Confirm>
-      )}
     </Panel>
   )
 }
 
 const toReadable = (body: string) => JSON.stringify(JSON.parse(body), null, 2)
-
-const PAGES: readonly (readonly [string, string])[] = [
-  ['ver_', 'audit'],
-  ['bat_', 'batches'],
-]
-
-/** What an event is about, with the address of its page if it has one. */
-function Reference({ text }: { text: string }) {
-  const [, page] = PAGES.find(([prefix]) => text.startsWith(prefix)) ?? []
-  if (!page) return <span class="breaks">{text}</span>
-  return (
-    <a href={toHash(page, text)}>
-      <code class="clip">{text}</code>
-    </a>
-  )
-}
 
 const DELIVERY_TONES = { delivered: 'good', pending: 'warn', failed: 'bad' } as const
 
@@ -185,9 +144,10 @@ type TableProps = {
   readonly rows: readonly Delivery[]
   readonly onResend: (event: string) => void
   readonly isBusy: boolean
+  readonly exportUrl: string
 }
 
-function DeliveryTable({ rows, onResend, isBusy }: TableProps) {
+function DeliveryTable({ rows, onResend, isBusy, exportUrl }: TableProps) {
   const isOperator = useHasRole('operator')
   if (rows.length === 0)
     return (
@@ -198,7 +158,7 @@ function DeliveryTable({ rows, onResend, isBusy }: TableProps) {
   return (
     <Table
       label="Deliveries"
-      file="deliveries"
+      exportUrl={exportUrl}
       rows={rows}
       keyOf={({ event_id }) => event_id}
       columns={[
