@@ -97,4 +97,7 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   list_tv_add_ons: 'TV add-ons',
 }
 
+/** Whether the page Try it has a form for it. */
+export const isTriable = (name: string) => Object.hasOwn(OPERATIONS, name)
+
 export const toOperation = (name: string) => OPERATIONS[name] ?? toLabel(name)

@@ -10,6 +10,7 @@ import { hasPublicSandboxKey, SANDBOX_KEY } from '../keys/sandbox-key.ts'
 import type { Operation } from '../operations/operation.ts'
 import { OPERATIONS } from '../operations/operations.ts'
 import { toExampleInput } from '../reference/openapi.ts'
+import { VERIFICATION_HEADERS } from '../reference/openapi-responses.ts'
 import { SANDBOX_NUMBERS } from '../sources/sandbox/numbers.ts'
 import type { AdminDeps } from './admin-deps.ts'
 import { Mode, strict } from './fields.ts'
@@ -31,6 +32,8 @@ export const TryForm = Type.Object({
   summary: Type.String(),
   description: Type.String(),
   fields: Type.Array(Field),
+  /** Headers that say how it is verified, and what for. */
+  headers: Type.Array(Field),
   scenarios: Type.Array(
     Type.Object({
       title: Type.String(),
@@ -55,6 +58,14 @@ const TryRequest = Type.Object(
       additionalProperties: { type: 'string', maxLength: 200 },
       maxProperties: 10,
     }),
+    /** By their names in the form. An empty one is not sent. */
+    headers: Type.Optional(
+      Type.Unsafe<Record<string, string>>({
+        type: 'object',
+        additionalProperties: { type: 'string', maxLength: 255 },
+        maxProperties: 10,
+      }),
+    ),
     /** Absent: the public sandbox key. */
     key: Type.Optional(Type.String({ maxLength: 200 })),
   },
@@ -109,7 +120,8 @@ const tryOut = defineRoute({
     const operation = OPERATIONS.find(({ name }) => name === request.operation)
     if (!operation) throw toFieldError('operation', 'must be the name of an operation')
     const key = readTryKey(deps.context, request.key)
-    const call = toCall(operation, readInput(operation, request.input), key, toBaseUrl(deps))
+    const headers = { ...readHeaders(operation, request.headers), authorization: `Bearer ${key}` }
+    const call = toCall(operation, readInput(operation, request.input), headers, toBaseUrl(deps))
     const startedAt = performance.now()
     // The address of the browser, so that the IP list of a key applies to it.
     const address = deps.addresses.callerOf(exchange)
@@ -127,14 +139,26 @@ function readInput({ request }: Operation, input: Input): Input {
   return input
 }
 
+/** Those that were given. A line break would begin another header. */
+function readHeaders(operation: Operation, given: Input = {}): Input {
+  const known = listHeaders(operation).map(({ name }) => name)
+  const filled = Object.entries(given).filter(([, value]) => value.trim() !== '')
+  for (const [name, value] of filled) {
+    if (!known.includes(name)) throw toFieldError('headers', 'must contain only headers of this operation')
+    if (!/^[\x20-\x7e]*$/.test(value))
+      throw toFieldError(`headers.${name}`, 'must contain only ASCII letters, digits, signs and spaces')
+  }
+  return Object.fromEntries(filled.map(([name, value]) => [name.toLowerCase(), value.trim()]))
+}
+
 /** The call that the examples show. */
 function toCall(
   { method, path, inputFrom }: Operation,
   input: Input,
-  key: string,
+  own: Input,
   base: string,
 ): LocalRequest {
-  const headers = { authorization: `Bearer ${key}`, host: new URL(base).host }
+  const headers = { ...own, host: new URL(base).host }
   if (inputFrom !== 'path')
     return {
       method,
@@ -149,6 +173,9 @@ function toCall(
 const SHOWN_HEADERS = [
   'content-type',
   'tabbat-match',
+  'idempotent-replayed',
+  'preference-applied',
+  'location',
   'x-request-id',
   'ratelimit',
   'ratelimit-policy',
@@ -178,7 +205,7 @@ const toMode = (key: string): Mode => (key.startsWith('tbt_live_') ? 'live' : 't
 export const TRY_ROUTES: readonly AdminRoute[] = [listForms, tryOut]
 
 type Scenario = TryForm['scenarios'][number]
-type Lists = Pick<Context, 'catalogue'>
+type Lists = Pick<Context, 'catalogue' | 'config'>
 
 /** A form for each operation, with the field names and descriptions of the contract. */
 const listTryForms = (context: Lists): TryForm[] =>
@@ -191,6 +218,7 @@ const listTryForms = (context: Lists): TryForm[] =>
     summary: operation.summary,
     description: operation.description,
     fields: toFields(operation, context),
+    headers: toHeaderFields(operation, context),
     scenarios: toScenarios(operation, context),
   }))
 
@@ -212,6 +240,16 @@ function toFields({ request }: Operation, { catalogue }: Lists): TryForm['fields
     }),
   )
 }
+
+const listHeaders = ({ tag }: Operation) => (tag === 'Identity' ? VERIFICATION_HEADERS : [])
+
+const PREFERENCES = ['respond-async', 'respond-async, wait=5']
+
+const toHeaderFields = (operation: Operation, { config }: Lists): TryForm['headers'] =>
+  listHeaders(operation).map(({ name, description, example }) => {
+    const choices = { Prefer: PREFERENCES, 'X-Purpose': config.purposes }[name]
+    return { name, description, example, required: false, choices: choices ? [...choices] : null }
+  })
 
 /** Inputs that the page offers as buttons. */
 function toScenarios(operation: Operation, { catalogue }: Lists): Scenario[] {

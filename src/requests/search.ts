@@ -312,10 +312,7 @@ export async function readKeyRates(table: Pick<RequestTable, 'list'>, from: numb
 
 const countErrors = ({ refused, failed, brokenOff }: KeyRate): number => refused + failed + brokenOff
 
-function addCount(
-  rates: Map<string, KeyRate>,
-  { keyId, mode, status, code, count }: KindCount,
-): void {
+function addCount(rates: Map<string, KeyRate>, { keyId, mode, status, code, count }: KindCount): void {
   const rate = rates.get(keyId) ?? {
     keyId,
     mode,

@@ -114,6 +114,46 @@ describe('a call from Try it', () => {
     expect(row?.detail).toBeNull()
   })
 
+  it('sends the headers that were given, and returns those that answer them', async () => {
+    const input = { nin: '33333333336', phone: '08031234567', first_name: 'Nobody' }
+    const headers = {
+      'X-Purpose': 'Loan',
+      'X-Consent-Reference': 'consent-4711',
+      'Idempotency-Key': 'try-it-1',
+      Prefer: '',
+    }
+    const send = async () =>
+      (await post({ operation: 'verify_nin', input, headers })).json() as unknown as TryResult
+    const first = await send()
+    expect(first.headers['tabbat-match']).toContain('first_name=no')
+    const row = (await readRows(at, 'outcome')).find(
+      ({ request_reference }) => request_reference === first.body.data?.request_reference,
+    )
+    expect(row).toMatchObject({ consent_reference: 'consent-4711' })
+    expect(row?.detail).toContain('purpose: loan')
+    expect((await send()).headers['idempotent-replayed']).toBe('true')
+    const later = (
+      await post({
+        operation: 'verify_nin',
+        input,
+        headers: { Prefer: 'respond-async' },
+      })
+    ).json() as unknown as TryResult
+    expect([later.status, later.headers['preference-applied']]).toEqual([202, 'respond-async'])
+    expect(later.headers.location).toContain('/api/v2/kyc/verifications/ver_')
+  })
+
+  it.each([
+    [{ 'X-Purpose': 'loan\r\nAuthorization: Bearer x' }, 'headers.X-Purpose'],
+    [{ 'X-Consent-Reference': 'Adébáyọ̀' }, 'headers.X-Consent-Reference'],
+    [{ authorization: 'Bearer x' }, 'headers'],
+    [{ host: 'elsewhere' }, 'headers'],
+  ])('refuses headers that would be others: %j', async (headers, field) => {
+    const input = { nin: '33333333337', phone: '08031234567' }
+    const answer = await post({ operation: 'verify_nin', input, headers })
+    expect([answer.status, Object.keys(answer.json().errors as object)]).toEqual([422, [field]])
+  })
+
   it('uses the given key', async () => {
     const live = await at.createKey({ mode: 'live' })
     const { status, mode, body } = await tryOut(

@@ -1,131 +1,118 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { describe, expect, it } from 'vitest'
-import { type Call, toCurl, toPython, toTypeScript } from '../../console/src/pages/try-it/examples.ts'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Call, toCurl, toPhp, toPython, toTypeScript } from '../../console/src/pages/try-it/examples.ts'
 
+const run = promisify(execFile)
+
+/** Each may be typed or pasted into the form, or stand in an address that somebody sends. */
 const HOSTILE = [
   `it's "quoted" \\ and \`ticked\``,
-  `$(touch /tmp/x) $HOME \${HOME} \`id\` !! ; rm -rf ~ # & | > <`,
+  `$(touch /tmp/x) $HOME \${HOME} {$HOME} \`id\` !! ; rm -rf ~ # & | > <`,
   `';alert(1);'`,
-  '</script><script>alert(1)</script>',
-  'line\nbreak\r\ttab \u0001 \u2028 \u2029 \u0000 end',
+  '</script><script>alert(1)</script> <?php exit; ?>',
+  'line\nbreak\r\ttab \u0001 \u2028 \u2029 \u0000 end\\',
   'Adébáyọ̀ 漢字 👩🏾‍🦱',
-  '@/etc/passwd [1-3] {a,b} %s %27 \\x27 \\u0027',
+  '@/etc/passwd [1-3] {a,b} %s %27 \\x27 \\u0027 \\n',
 ]
 
-const field = (name: string) => ({ name, description: '', example: '', required: true, choices: null })
+const toField = (name: string) => ({ name, description: '', example: '', required: true, choices: null })
+const names = HOSTILE.map((_value, index) => `field_${index}`)
+const headerNames = HOSTILE.map((_value, index) => `X-Header-${index}`)
+const toValues = (keys: readonly string[]) =>
+  Object.fromEntries(keys.map((name, index) => [name, HOSTILE[index] ?? '']))
 
-const post = (value: string): Call => ({
-  form: { method: 'POST', path: '/api/v2/kyc/verify-nin', input_from: 'body', fields: [field('nin')] },
-  input: { nin: value },
-  baseUrl: 'http://127.0.0.1:8080/',
-  publicKey: 'tbt_test_public',
+type Sent = { method: string; url: string; headers: Record<string, string>; body: string }
+
+let sent: Sent[] = []
+let server: Server
+let baseUrl = ''
+let folder = ''
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tabbat-examples-'))
+  server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request
+    sent.push({ method, url, headers: headers as Record<string, string>, body: await text(request) })
+    // An example prints the body of a refusal as well.
+    response.writeHead(422, { 'content-type': 'application/json' }).end('{"code":"refused here"}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 })
-const get = (value: string): Call => ({
-  form: {
-    method: 'GET',
-    path: '/api/v2/internet/data/{provider}/lookup',
-    input_from: 'path',
-    fields: [field('provider')],
-  },
-  input: { provider: value },
-  baseUrl: 'http://127.0.0.1:8080',
+afterAll(() => {
+  server.close()
+  rmSync(folder, { recursive: true, force: true })
 })
-const URL_OF_POST = 'http://127.0.0.1:8080/api/v2/kyc/verify-nin'
-const toUrlOfGet = (value: string) =>
-  `http://127.0.0.1:8080/api/v2/internet/data/${encodeURIComponent(value)}/lookup`
+beforeEach(() => {
+  sent = []
+})
 
-/** The arguments that a shell passes to curl. */
-function readCurl(text: string): string[] {
-  const script = `curl() { for word; do printf '%s\\0' "$word"; done; }\n${text}`
-  const env = { ...process.env, TABBAT_KEY: 'from the environment' }
-  return execFileSync('sh', ['-c', script], { encoding: 'utf8', env }).split('\0').slice(0, -1)
-}
+const LANGUAGES = [
+  { name: 'curl', toText: toCurl, file: 'try.sh', program: 'sh' },
+  { name: 'TypeScript', toText: toTypeScript, file: 'try.mjs', program: process.execPath },
+  { name: 'PHP', toText: toPhp, file: 'try.php', program: 'php' },
+  { name: 'Python', toText: toPython, file: 'try.py', program: 'python3' },
+]
 
-type SentRequest = { url: string; headers: Record<string, string>; body?: string }
-
-/** The request that the program makes with fetch. */
-async function readTypeScript(text: string): Promise<SentRequest> {
-  const sent: SentRequest[] = []
-  const fetch = async (url: string, init: SentRequest) => {
-    sent.push({ ...init, url })
-    return { status: 200, json: async () => ({}) }
-  }
-  const process = { env: { TABBAT_KEY: 'from the environment' } }
-  const run = new Function('fetch', 'process', 'console', `return (async () => { ${text} })()`)
-  await run(fetch, process, { log: () => {} })
+/** Runs the example as it is shown, with the program of its language. */
+async function send(language: (typeof LANGUAGES)[number], call: Call) {
+  const path = join(folder, language.file)
+  writeFileSync(path, language.toText(call))
+  const env = { ...process.env, TABBAT_KEY: 'from the environment', PYTHONIOENCODING: 'utf8' }
+  const { stdout, stderr } = await run(language.program, [path], { env })
+  expect(stdout).toContain('422')
+  expect(stdout).toContain('refused here')
   expect(sent).toHaveLength(1)
-  return sent[0] as SentRequest
+  return { ...(sent[0] as Sent), stderr }
 }
 
-const hasPython = spawnSync('python3', ['--version']).status === 0
-const STUB = `
-import json, sys, types
-asked = []
-def ask(url, headers, timeout, json=None):
-    asked.append({"url": url, "headers": headers, "body": json})
-    return types.SimpleNamespace(status_code=200, json=lambda: {})
-sys.modules["requests"] = types.SimpleNamespace(get=ask, post=ask)
-for text in json.load(sys.stdin):
-    exec(compile(text, "example", "exec"), {"print": lambda *_: None})
-json.dump(asked, sys.stdout)
-`
-
-type PythonRequest = { url: string; headers: Record<string, string>; body: unknown }
-
-/** The requests that the programs make. */
-function readPython(texts: readonly string[]): PythonRequest[] {
-  const env = { ...process.env, TABBAT_KEY: 'from the environment' }
-  return JSON.parse(
-    execFileSync('python3', ['-c', STUB], { input: JSON.stringify(texts), encoding: 'utf8', env }),
-  )
-}
-
-describe('an example contains exactly what was entered', () => {
-  it.each(HOSTILE)('curl: %j', (value) => {
-    const words = readCurl(toCurl(post(value)))
-    expect(words.slice(0, 3)).toEqual(['-X', 'POST', URL_OF_POST])
-    expect(words).toContain('Authorization: Bearer tbt_test_public')
-    expect(JSON.parse(words.at(-1) ?? '')).toEqual({ nin: value })
-    expect(readCurl(toCurl(get(value)))[2]).toBe(toUrlOfGet(value))
-  })
-
-  it.each(HOSTILE)('TypeScript: %j', async (value) => {
-    const { url, headers, body } = await readTypeScript(toTypeScript(post(value)))
-    expect([url, headers.Authorization]).toEqual([URL_OF_POST, 'Bearer tbt_test_public'])
-    expect(JSON.parse(body ?? '')).toEqual({ nin: value })
-    expect((await readTypeScript(toTypeScript(get(value)))).url).toBe(toUrlOfGet(value))
-  })
-
-  it.skipIf(!hasPython)('Python', () => {
-    expect(readPython(HOSTILE.map((value) => toPython(post(value))))).toEqual(
-      HOSTILE.map((value) => ({
-        url: URL_OF_POST,
-        headers: { Authorization: 'Bearer tbt_test_public' },
-        body: { nin: value },
-      })),
-    )
-    expect(readPython(HOSTILE.map((value) => toPython(get(value)))).map(({ url }) => url)).toEqual(
-      HOSTILE.map(toUrlOfGet),
+describe.each(LANGUAGES)('an example in $name, run by its program', (language) => {
+  it('sends exactly what was entered, with the key of the environment', async () => {
+    const form = {
+      ...{ method: 'POST', path: '/api/v2/kyc/verify-nin', input_from: 'body' as const },
+      ...{ fields: names.map(toField), headers: headerNames.map(toField) },
+    }
+    const call = { form, input: toValues(names), headers: toValues(headerNames), baseUrl }
+    const { method, url, headers, body } = await send(language, call)
+    expect([method, url, headers['content-type']]).toEqual([
+      'POST',
+      '/api/v2/kyc/verify-nin',
+      'application/json',
+    ])
+    expect(headers.authorization).toBe('Bearer from the environment')
+    expect(JSON.parse(body)).toEqual(toValues(names))
+    // One line of ASCII, so that no value begins another header.
+    expect(headerNames.map((name) => headers[name.toLowerCase()])).toEqual(
+      HOSTILE.map((value) => value.replaceAll(/[^\x20-\x7e]+/g, ' ').trim() || undefined),
     )
   })
-})
 
-describe('an example without a public key', () => {
-  const call = get('smile')
-
-  it('reads the key from the environment', async () => {
-    const authorization = 'Bearer from the environment'
-    expect(readCurl(toCurl(call))).toContain(`Authorization: ${authorization}`)
-    expect((await readTypeScript(toTypeScript(call))).headers.Authorization).toBe(authorization)
-    if (hasPython) expect(readPython([toPython(call)])[0]?.headers.Authorization).toBe(authorization)
+  it('fills the path, leaves out what is empty, and sends no body', async () => {
+    const form = {
+      ...{ method: 'GET', path: '/api/{field_0}/{field_4}/:field_6', input_from: 'path' as const },
+      ...{ fields: names.map(toField), headers: [] },
+    }
+    const { method, url, body } = await send(language, {
+      ...{ form, input: toValues(names), headers: { 'X-Purpose': 'loan' }, baseUrl },
+    })
+    const [first, second, third] = [0, 4, 6].map((at) => encodeURIComponent(HOSTILE[at] ?? ''))
+    expect([method, url, body]).toEqual(['GET', `/api/${first}/${second}/${third}`, ''])
   })
 
-  it('omits empty fields, and adds a query to the URL', () => {
-    const fields = [field('type'), field('product_code')]
-    const form = { method: 'GET', path: '/add-ons', input_from: 'body or query', fields } as const
-    const words = readCurl(
-      toCurl({ form, input: { type: 'DSTV & co', product_code: '' }, baseUrl: 'http://x' }),
-    )
-    expect(words[2]).toBe('http://x/add-ons?type=DSTV+%26+co')
+  it('sends the input of a look-up as a query', async () => {
+    const form = {
+      ...{ method: 'GET', path: '/add-ons', input_from: 'body or query' as const },
+      ...{ fields: [toField('type'), toField('product_code')], headers: [toField('Prefer')] },
+    }
+    const input = { type: 'DSTV & co', product_code: '' }
+    const { url, headers } = await send(language, { form, input, headers: { Prefer: ' ' }, baseUrl })
+    expect([url, headers.prefer]).toEqual(['/add-ons?type=DSTV+%26+co', undefined])
   })
 })

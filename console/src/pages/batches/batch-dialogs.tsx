@@ -1,7 +1,7 @@
 import type { ListedBatch } from '../../../../src/admin/batches.ts'
 import { useAppContext } from '../../app-context.ts'
+import { ApiKeyField, type ApiKeyProps } from '../../components/api-key-field.tsx'
 import { Confirm, FormDialog } from '../../components/dialog.tsx'
-import { SecretField } from '../../components/field.tsx'
 import { Pill, type Tone } from '../../components/pill.tsx'
 import { toCount } from '../../format.ts'
 import { saveFile } from '../../save-file.ts'
@@ -13,7 +13,7 @@ type BatchDialogsProps = {
   readonly open: OpenBatch
   readonly onClose: () => void
   readonly onDone: () => void
-  readonly keys: KeyProps
+  readonly keys: ApiKeyProps
 }
 
 /** What can be done with a batch. */
@@ -62,22 +62,6 @@ export function BatchActions({ batch, onOpen }: { batch: ListedBatch; onOpen: (o
   )
 }
 
-export type KeyProps = {
-  readonly apiKey: string
-  readonly onKey: (key: string) => void
-  readonly hasSandbox: boolean
-}
-
-export const BatchKeyField = ({ label, apiKey, onKey, hasSandbox }: KeyProps & { label: string }) => (
-  <SecretField
-    label={label}
-    value={apiKey}
-    onValue={onKey}
-    placeholder={hasSandbox ? 'the public sandbox key' : 'tbt_…'}
-    help={hasSandbox ? 'Leave it empty for the public sandbox key.' : undefined}
-  />
-)
-
 type CancelProps = {
   readonly batch: ListedBatch
   readonly onClose: () => void
@@ -125,7 +109,7 @@ function DownloadResults({ batch, apiKey, onKey, hasSandbox, onClose }: Download
       onClose={onClose}
     >
       <p>The file holds personal data. The download is written to the audit log with your account.</p>
-      <BatchKeyField label="Key that sent the batch" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
+      <ApiKeyField label="Key that sent the batch" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
     </FormDialog>
   )
 }

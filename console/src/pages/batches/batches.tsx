@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { BatchList, ListedBatch, UploadResult } from '../../../../src/admin/batches.ts'
 import { ApiError } from '../../api-client.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
+import { ApiKeyField, type ApiKeyProps } from '../../components/api-key-field.tsx'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
 import { FileField } from '../../components/file-field.tsx'
@@ -16,16 +17,7 @@ import { toCount } from '../../format.ts'
 import { toHash } from '../../hash.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery, useReloads } from '../../use-query.ts'
-import {
-  BatchActions,
-  BatchDialogs,
-  BatchKeyField,
-  BatchState,
-  Done,
-  isOpen,
-  type KeyProps,
-  type OpenBatch,
-} from './batch-dialogs.tsx'
+import { BatchActions, BatchDialogs, BatchState, Done, isOpen, type OpenBatch } from './batch-dialogs.tsx'
 
 const RELOAD_MS = 2000
 
@@ -68,7 +60,7 @@ function BatchLists() {
             ) : (
               <Table
                 label="Latest batches"
-                file="batches"
+                exportUrl="/admin/batches/export.csv"
                 columns={toColumns(isOperator, setOpen)}
                 rows={batches}
                 keyOf={({ id }) => id}
@@ -129,7 +121,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 const MAX_SHOWN = 20
 
-function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { onDone: () => void }) {
+function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: ApiKeyProps & { onDone: () => void }) {
   const { api } = useAppContext()
   const [file, setFile] = useState<File>()
   const [accepted, setAccepted] = useState<Accepted>()
@@ -157,7 +149,7 @@ function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: KeyProps & { onDone:
           accept=".csv,.ndjson,.jsonl,.json"
           onFile={setFile}
         />
-        <BatchKeyField label="Key" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
+        <ApiKeyField label="Key" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
         <SubmitButton isBusy={upload.isBusy} isDisabled={!file || (apiKey.trim() === '' && !hasSandbox)}>
           Send
         </SubmitButton>

@@ -5,7 +5,7 @@ import { KeyLink, ObjectPage } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { StatusPill, toOperationText } from '../../components/request-rows.tsx'
 import { When } from '../../components/when.tsx'
-import { toMs } from '../../format.ts'
+import { isTriable, toMs } from '../../format.ts'
 import { toHash } from '../../hash.ts'
 import { useQuery } from '../../use-query.ts'
 
@@ -14,11 +14,16 @@ export function RequestPage({ id }: { id: string }) {
   const query = useQuery<RequestList>(`/admin/requests?${new URLSearchParams({ request_id: id })}`)
   return (
     <ObjectPage list="requests" listTitle="requests" name={id} query={query} missing={<MissingRequest />}>
-      {({ rows, commands }) => (
+      {({ rows, commands, messages }) => (
         <>
           {rows.length === 0 && <MissingRequest />}
           {rows.map((request) => (
-            <RequestPanel key={request.row} request={request} command={commands[request.operation]} />
+            <RequestPanel
+              key={request.row}
+              request={request}
+              command={commands[request.operation]}
+              message={messages[request.code]}
+            />
           ))}
         </>
       )}
@@ -37,10 +42,12 @@ type RequestPanelProps = {
   readonly request: RequestView
   /** Undefined for an address without an operation. */
   readonly command: string | undefined
+  /** The message of the error; undefined for an answer. */
+  readonly message: string | undefined
 }
 
 /** All about one request, and the command to send it again. */
-function RequestPanel({ request, command }: RequestPanelProps) {
+function RequestPanel({ request, command, message }: RequestPanelProps) {
   const { request_id: id, request_reference: reference } = request
   return (
     <Panel title="Request">
@@ -49,6 +56,7 @@ function RequestPanel({ request, command }: RequestPanelProps) {
           ['Request id', <Copied key="id" text={id} what="the request id" />],
           ['Time', <When key="time" at={request.time} to="exact" />],
           ['Status', <StatusPill key="status" request={request} />],
+          ...(message === undefined ? [] : [['The caller was told', message] as const]),
           ['Operation', `${request.method} ${toOperationText(request.operation)}`],
           ['Key', <KeyLink key="key" id={request.key_id} name={request.key_name} />],
           ['Mode', request.mode],
@@ -73,6 +81,13 @@ function RequestPanel({ request, command }: RequestPanelProps) {
       {command !== undefined && (
         <>
           <h3>Send it again</h3>
+          {isTriable(request.operation) && (
+            <p>
+              <a class="button" href={`${toHash('try')}?${new URLSearchParams({ request: id })}`}>
+                Send again in Try it
+              </a>
+            </p>
+          )}
           <p class="dim">
             {'The key comes from the variable TABBAT_KEY. Replace the values in < >: the log has none.'}
           </p>

@@ -2,30 +2,48 @@ import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import type { TryForm, TryForms, TryResult } from '../../../../src/admin/try.ts'
 import { useAppContext, useHasRole } from '../../app-context.ts'
+import { ApiKeyField } from '../../components/api-key-field.tsx'
 import { CodeBlock } from '../../components/copy.tsx'
 import { SubmitButton } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/error-note.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { SecretField, Segments, SelectField, TextField } from '../../components/field.tsx'
+import { Segments, SelectField, TextField } from '../../components/field.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { Pill, type Tone } from '../../components/pill.tsx'
 import { Empty, QueryResult } from '../../components/query-result.tsx'
-import { Table } from '../../components/table.tsx'
-import { toLabel, toMs, toOperation } from '../../format.ts'
-import { toHash } from '../../hash.ts'
+import { toOperation } from '../../format.ts'
+import { useFilters } from '../../route.ts'
 import { useMutation } from '../../use-mutation.ts'
 import { useQuery } from '../../use-query.ts'
-import { type Call, toCurl, toPython, toTypeScript } from './examples.ts'
+import { type Call, toCurl, toPhp, toPython, toTypeScript } from './examples.ts'
+import { AgainNote, type Known, SentAgain } from './send-again.tsx'
+import { TryResponse } from './try-response.tsx'
 
+/** The address names the operation, and the request that is sent again. */
 export function TryIt() {
   const query = useQuery<TryForms>('/admin/try')
-  return <QueryResult query={query}>{(forms) => <Operations forms={forms} />}</QueryResult>
+  const [address] = useFilters()
+  const request = address.get('request') ?? ''
+  return (
+    <QueryResult query={query}>
+      {(forms) =>
+        request === '' ? (
+          <Operations forms={forms} />
+        ) : (
+          <SentAgain key={request} id={request}>
+            {(known) => <Operations forms={forms} known={known} />}
+          </SentAgain>
+        )
+      }
+    </QueryResult>
+  )
 }
 
-function Operations({ forms }: { forms: TryForms }) {
-  const [name, setName] = useState(forms.operations[0]?.operation ?? '')
+type OperationsProps = { readonly forms: TryForms; readonly known?: Known | undefined }
+
+function Operations({ forms, known }: OperationsProps) {
+  const [address, change] = useFilters()
   const [key, setKey] = useState('')
-  const form = forms.operations.find(({ operation }) => operation === name)
+  const name = known?.request.operation ?? address.get('operation') ?? forms.operations[0]?.operation
+  const form = forms.operations.find(({ operation }) => operation === name) ?? forms.operations[0]
   if (!form) return <Empty>There are no operations.</Empty>
   return (
     <>
@@ -36,14 +54,21 @@ function Operations({ forms }: { forms: TryForms }) {
             key={operation}
             type="button"
             class="plain"
-            aria-pressed={operation === name}
-            onClick={() => setName(operation)}
+            aria-pressed={operation === form.operation}
+            onClick={() => change({ operation, request: undefined })}
           >
             {toOperation(operation)}
           </button>
         ))}
       </fieldset>
-      <OperationForm key={name} form={form} forms={forms} apiKey={key} onKey={setKey} />
+      <OperationForm
+        key={form.operation}
+        form={form}
+        forms={forms}
+        known={known}
+        apiKey={key}
+        onKey={setKey}
+      />
     </>
   )
 }
@@ -51,46 +76,57 @@ function Operations({ forms }: { forms: TryForms }) {
 type OperationFormProps = {
   readonly form: TryForm
   readonly forms: TryForms
+  /** Of the request that is sent again. */
+  readonly known: Known | undefined
   readonly apiKey: string
   readonly onKey: (key: string) => void
 }
 
 type Input = Readonly<Record<string, string>>
 
-function OperationForm({ form, forms, apiKey, onKey }: OperationFormProps) {
+function OperationForm({ form, forms, known, apiKey, onKey }: OperationFormProps) {
   const { api } = useAppContext()
-  const [input, setInput] = useState<Input>(form.scenarios[0]?.input ?? {})
+  const [input, setInput] = useState<Input>(known?.input ?? form.scenarios[0]?.input ?? {})
+  const [headers, setHeaders] = useState<Input>(known?.headers ?? {})
   const [result, setResult] = useState<TryResult>()
   const responseBox = useRef<HTMLDivElement>(null)
-  const send = useMutation(async (values: Input) => {
+  const hasSandbox = forms.sandbox_key !== null
+  const send = useMutation(async () => {
     const key = apiKey.trim()
     setResult(undefined)
     // On a phone the response is below the form.
     responseBox.current?.scrollIntoView({ block: 'nearest' })
-    setResult(
-      await api.post<TryResult>('/admin/try', {
-        operation: form.operation,
-        input: values,
-        ...(key === '' ? {} : { key }),
-      }),
-    )
+    const body = { operation: form.operation, input, headers, ...(key !== '' && { key }) }
+    setResult(await api.post<TryResult>('/admin/try', body))
   })
+  const { fields: errors = {} } = send.error ?? {}
   return (
     <div class="trial">
       <div>
         <Panel title={form.summary}>
+          {known && <AgainNote known={known} form={form} forms={forms} />}
           <p class="dim">{toInlineCode(form.description)}</p>
           <Scenarios form={form} input={input} onInput={setInput} />
           <form
             onSubmit={(event) => {
               event.preventDefault()
-              send.run(input)
+              send.run()
             }}
           >
-            <Fields form={form} input={input} onInput={setInput} errors={send.error?.fields ?? {}} />
-            <KeyField apiKey={apiKey} onKey={onKey} hasSandbox={forms.sandbox_key !== null} />
+            <Fields fields={form.fields} group="input" {...{ values: input, onValues: setInput, errors }} />
+            {form.headers.length > 0 && (
+              <details open={Object.keys(headers).length > 0}>
+                <summary>Headers: consent, purpose, Idempotency-Key, Prefer</summary>
+                <Fields
+                  fields={form.headers}
+                  group="headers"
+                  {...{ values: headers, onValues: setHeaders, errors }}
+                />
+              </details>
+            )}
+            <ApiKeyField label="API key" apiKey={apiKey} onKey={onKey} hasSandbox={hasSandbox} />
             <ErrorNote error={send.error} />
-            <SendButton isBusy={send.isBusy} isReady={forms.sandbox_key !== null || apiKey.trim() !== ''} />
+            <SendButton isBusy={send.isBusy} isReady={hasSandbox || apiKey.trim() !== ''} />
           </form>
         </Panel>
       </div>
@@ -103,20 +139,17 @@ function OperationForm({ form, forms, apiKey, onKey }: OperationFormProps) {
       </div>
       <div>
         <Panel title="Code examples">
-          <TryExamples form={form} input={input} baseUrl={forms.base_url} {...toExampleKey(forms, apiKey)} />
+          <TryExamples
+            call={{ form, input, headers, baseUrl: forms.base_url }}
+            publicKey={apiKey.trim() === '' ? forms.sandbox_key : null}
+          />
         </Panel>
       </div>
     </div>
   )
 }
 
-/** Examples contain only the public sandbox key. */
-const toExampleKey = ({ sandbox_key }: TryForms, entered: string) =>
-  sandbox_key !== null && (entered.trim() === '' || entered.trim() === sandbox_key)
-    ? { publicKey: sandbox_key }
-    : {}
-
-type FormProps = {
+type ScenariosProps = {
   readonly form: TryForm
   readonly input: Input
   readonly onInput: (input: Input) => void
@@ -124,7 +157,7 @@ type FormProps = {
 
 type Scenario = TryForm['scenarios'][number]
 
-function Scenarios({ form, input, onInput }: FormProps) {
+function Scenarios({ form, input, onInput }: ScenariosProps) {
   if (form.scenarios.length === 0) return null
   const isChosen = (values: Input) =>
     form.fields.every(({ name }) => (values[name] ?? '') === (input[name] ?? ''))
@@ -157,53 +190,32 @@ function toChipText({ title }: Scenario, all: readonly Scenario[]): string {
   return isUnique ? short : title.replace(/:[^.]*/, '').replace(/\.$/, '')
 }
 
-function Fields({ form, input, onInput, errors }: FormProps & { errors: Readonly<Record<string, string>> }) {
+type FieldsProps = {
+  readonly fields: TryForm['fields']
+  /** The part of the request that has them, as errors name it. */
+  readonly group: 'input' | 'headers'
+  readonly values: Input
+  readonly onValues: (values: Input) => void
+  readonly errors: Readonly<Record<string, string>>
+}
+
+function Fields({ fields, group, values, onValues, errors }: FieldsProps) {
   return (
     <>
-      {form.fields.map(({ name, description, example, required, choices }) => {
+      {fields.map(({ name, description, example, required, choices }) => {
         const common = {
           label: required ? name : `${name} (optional)`,
           help: toInlineCode(description),
-          value: input[name] ?? '',
-          onValue: (value: string) => onInput({ ...input, [name]: value }),
-          error: errors[`input.${name}`],
+          value: values[name] ?? '',
+          onValue: (value: string) => onValues({ ...values, [name]: value }),
+          error: errors[`${group}.${name}`],
         }
         if (choices === null)
           return <TextField key={name} {...common} placeholder={example} autocomplete="off" maxLength={200} />
+        const none = { value: '', text: required ? 'Choose…' : 'None' }
         const options = choices.map((choice) => ({ value: choice, text: choice }))
-        return <SelectField key={name} {...common} options={[{ value: '', text: 'Choose…' }, ...options]} />
+        return <SelectField key={name} {...common} options={[none, ...options]} />
       })}
-    </>
-  )
-}
-
-type KeyFieldProps = {
-  readonly apiKey: string
-  readonly onKey: (key: string) => void
-  readonly hasSandbox: boolean
-}
-
-function KeyField({ apiKey, onKey, hasSandbox }: KeyFieldProps) {
-  const isLive = apiKey.trim().startsWith('tbt_live_')
-  return (
-    <>
-      <SecretField
-        label="API key"
-        value={apiKey}
-        onValue={onKey}
-        placeholder={hasSandbox ? 'The public sandbox key' : 'tbt_test_…'}
-        help={
-          hasSandbox
-            ? 'If empty, the public sandbox key is used. A key that you enter stays in this page.'
-            : 'This server does not accept the public sandbox key. Enter a test key. It stays in this page.'
-        }
-        maxLength={200}
-      />
-      {isLive && (
-        <p class="note warn" role="alert">
-          This is a live key. The call is about a real person, may be billed, and is written to the audit log.
-        </p>
-      )}
     </>
   )
 }
@@ -219,29 +231,28 @@ function SendButton({ isBusy, isReady }: { isBusy: boolean; isReady: boolean }) 
 }
 
 const LANGUAGES = [
-  { value: 'curl', text: 'curl' },
-  { value: 'typescript', text: 'TypeScript' },
-  { value: 'python', text: 'Python' },
+  { value: 'curl', text: 'curl', toText: toCurl },
+  { value: 'typescript', text: 'TypeScript', toText: toTypeScript },
+  { value: 'php', text: 'PHP', toText: toPhp },
+  { value: 'python', text: 'Python', toText: toPython },
 ] as const
 type Language = (typeof LANGUAGES)[number]['value']
 
-const FORMATTERS: Readonly<Record<Language, (call: Call) => string>> = {
-  curl: toCurl,
-  typescript: toTypeScript,
-  python: toPython,
-}
-
-function TryExamples(call: Call) {
+/** No example has a key. The public one is shown beside them, where it works. */
+function TryExamples({ call, publicKey }: { call: Call; publicKey: string | null }) {
   const [language, setLanguage] = useState<Language>('curl')
+  const { text, toText } = LANGUAGES.find(({ value }) => value === language) ?? LANGUAGES[0]
   return (
     <>
       <Segments legend="Language" value={language} options={LANGUAGES} onValue={setLanguage} />
-      {call.publicKey === undefined && (
-        <p class="dim">
-          The example reads the key from <code>TABBAT_KEY</code>. The key you entered is not shown.
-        </p>
+      <p class="dim">
+        The example reads the key from the environment variable <code>TABBAT_KEY</code>.
+        {publicKey === null ? ' The key you entered is not shown.' : ' For the public sandbox key:'}
+      </p>
+      {publicKey !== null && (
+        <CodeBlock text={`export TABBAT_KEY=${publicKey}`} what="the public sandbox key as a variable" />
       )}
-      <CodeBlock text={FORMATTERS[language](call)} what={`the call in ${language}`} />
+      <CodeBlock text={toText(call)} what={`the call in ${text}`} />
     </>
   )
 }
@@ -249,137 +260,3 @@ function TryExamples(call: Call) {
 /** Words between backticks, as in the descriptions of the API, become code. */
 const toInlineCode = (text: string): ComponentChildren =>
   text.split('`').map((piece, index) => (index % 2 === 0 ? piece : <code key={piece}>{piece}</code>))
-
-type Body = { readonly [name: string]: unknown }
-
-const isBody = (value: unknown): value is Body =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const VIEWS = [
-  { value: 'card', text: 'Card' },
-  { value: 'json', text: 'JSON' },
-] as const
-
-function TryResponse({ result }: { result: TryResult }) {
-  const [view, setView] = useState<'card' | 'json'>('card')
-  const { status, mode, ms, body } = result
-  return (
-    <div role="status">
-      <div class="bar">
-        <Pill tone={toTone(status)}>{status}</Pill>
-        {mode && <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>}
-        <span class="dim">{toMs(ms)}</span>
-        <span class="push">
-          <Segments legend="View" value={view} options={VIEWS} onValue={setView} />
-        </span>
-      </div>
-      {view === 'card' ? (
-        <Card body={body} />
-      ) : (
-        <CodeBlock text={JSON.stringify(body, null, 2)} what="the response as JSON" />
-      )}
-    </div>
-  )
-}
-
-function toTone(status: number): Tone {
-  if (status < 300) return 'good'
-  return status < 500 ? 'warn' : 'bad'
-}
-
-function Card({ body }: { body: unknown }) {
-  if (!isBody(body)) return <p>The response has no body.</p>
-  const { message, code, errors } = body
-  const data = findData(body)
-  const picture = isBody(data) && isBody(data.personal_info) ? data.personal_info.image_url : undefined
-  return (
-    <>
-      {typeof message === 'string' && <p class="lead">{message}</p>}
-      {typeof code === 'string' && (
-        <p>
-          Code <code>{code}</code>
-        </p>
-      )}
-      {isBody(errors) && (
-        <Facts facts={Object.entries(errors).map(([name, why]) => [name, toText(why)] as const)} />
-      )}
-      {isBody(data) && <Groups data={data} picture={picture} />}
-      {Array.isArray(data) && <Items items={data.filter(isBody)} />}
-    </>
-  )
-}
-
-/** Lists of bundles are nested one level deeper than records. */
-function findData({ data }: Body): unknown {
-  return isBody(data) && Array.isArray(data.data) ? data.data : data
-}
-
-function Groups({ data, picture }: { data: Body; picture: unknown }) {
-  const entries = Object.entries(data)
-  const own = entries.filter(([, value]) => !isBody(value))
-  const groups = entries.filter((entry): entry is [string, Body] => isBody(entry[1]))
-  return (
-    <>
-      <Picture address={picture} />
-      <Facts facts={own.map(([name, value]) => [toLabel(name), toValue(name, value)] as const)} />
-      {groups.map(([name, group]) => (
-        <section key={name}>
-          <h3>{toLabel(name)}</h3>
-          <Facts
-            facts={Object.entries(group).map(
-              ([field, value]) => [toLabel(field), toValue(field, value)] as const,
-            )}
-          />
-        </section>
-      ))}
-    </>
-  )
-}
-
-function toValue(name: string, value: unknown): ComponentChildren {
-  const text = toText(value)
-  if (name === 'request_reference' && text !== '')
-    return (
-      <a href={toHash('audit', text)} class="breaks">
-        {text}
-      </a>
-    )
-  if (name === 'image_url' && /^https?:\/\//.test(text))
-    return (
-      <a href={text} target="_blank" rel="noopener noreferrer" class="breaks">
-        {text}
-      </a>
-    )
-  return text
-}
-
-function toText(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  if (Array.isArray(value)) return value.map(toText).join(' ')
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
-}
-
-/** Pictures of other hosts are not loaded: the page contacts only its own server. */
-function Picture({ address }: { address: unknown }) {
-  if (typeof address !== 'string' || !URL.canParse(address, location.href)) return null
-  const { origin, href } = new URL(address, location.href)
-  if (address === '' || origin !== location.origin) return null
-  return <img class="portrait" src={href} alt="Portrait from the record" width={96} height={112} />
-}
-
-function Items({ items }: { items: readonly Body[] }) {
-  const names = Object.keys(items[0] ?? {})
-  if (names.length === 0) return <p>The list is empty.</p>
-  return (
-    <Table
-      label="Items"
-      rows={items.map((item, index) => ({ item, index }))}
-      keyOf={({ index }) => index}
-      columns={names.map((name) => ({
-        title: toLabel(name),
-        cell: ({ item }: { item: Body; index: number }) => toText(item[name]),
-        isNumber: name === 'price' || name === 'amount',
-      }))}
-    />
-  )
-}
