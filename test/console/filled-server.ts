@@ -93,7 +93,8 @@ function addIncidents({ dataDir }: ConsoleServer, text: string): void {
   database
     .prepare(
       `INSERT INTO notice_channels (channel, claimed_until, retry_at, tries, failing_since, problem)
-       VALUES ('slack', 0, ?, 3, ?, 'gone') ON CONFLICT DO NOTHING`,
+       VALUES ('slack', 0, ?, 3, ?, 'gone') ON CONFLICT (channel) DO UPDATE
+         SET retry_at = excluded.retry_at, failing_since = excluded.failing_since, problem = excluded.problem`,
     )
     .run(began + 86_400_000_000, began)
   database.close()
