@@ -117,6 +117,12 @@ describe('the package for Python', () => {
     expect(lines.filter((line) => !line.endsWith(' same'))).toEqual([])
   })
 
+  it('may be shared by threads and with a forked process, and ends the call of a task that is cancelled', async () => {
+    const command = ['python3', join(import.meta.dirname, 'runners/sharing.py')] as const
+    const output = await outputOf(command, { PYTHONPATH: installed, TABBAT_URL: server.url })
+    expect(output).toBe('threads True True\nfork True True\ncancelled []\n')
+  })
+
   const caller = [
     'from tabbat import Tabbat',
     'result = Tabbat(key="k", base_url="u").verify_nin(nin="n", phone="p")',
