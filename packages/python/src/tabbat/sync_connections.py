@@ -80,10 +80,10 @@ class Connections:
         connection = self._take()
         try:
             response = self._request(connection, call, deadline)
-            is_kept = call.is_stream and 200 <= response.status < 300
+            is_streamed = call.is_stream and 200 <= response.status < 300
             body = SyncBody(self, connection, response, deadline)
             headers = {name.lower(): value for name, value in response.getheaders()}
-            if is_kept:
+            if is_streamed:
                 return Response(response.status, headers, body)
             return Response(response.status, headers, body.read_all(call.max_response_bytes()))
         except TabbatError as error:
