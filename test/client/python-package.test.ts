@@ -13,10 +13,12 @@ import { outputOf, postWebhooks, readExamples } from './readme-examples.ts'
 const PACKAGE = 'packages/python'
 const missing = whyMissing('python3')
 
+/** Found, not imported: pip and setuptools of Debian cannot be imported in any order. */
+const FIND_BUILDER =
+  'import sys, importlib.util as util; sys.exit(not all(map(util.find_spec, ["pip", "setuptools", "wheel"])))'
+
 /** The default Python, or that of Debian, if it can build without a network. */
-const builder = ['python3', '/usr/bin/python3'].find((program) =>
-  succeeds(program, '-c', 'import pip, setuptools, wheel'),
-)
+const builder = ['python3', '/usr/bin/python3'].find((program) => succeeds(program, '-c', FIND_BUILDER))
 if (!missing && !builder)
   console.warn('\nThe package for Python was not built: pip, setuptools and wheel are not installed.\n')
 
