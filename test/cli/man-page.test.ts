@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, it } from 'vitest'
-import { toManPage } from '../../src/cli/man-page.ts'
+import { toManPage } from '../../src/cli/help-command.ts'
 import { createFullProgram } from '../../src/cli/program.ts'
 import { whyMissing } from '../cluster/programs.ts'
 import { listCommands } from './parse.ts'
