@@ -15,8 +15,11 @@ import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip } from 'node:zlib'
+import type { AuditEntry } from '../audit/row.ts'
+import { holdsPersonNumber } from '../contract/free-text.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
 import type { Row } from '../database/database.ts'
+import type { MetaTable } from '../database/meta-table.ts'
 import { SCHEMA_VERSION } from '../database/migrate.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
@@ -69,6 +72,37 @@ export function writeBackup(
       return { header, counts }
     }),
   )
+}
+
+/** Writes a backup and notes it: in the audit log, before, so that the backup contains the row, and for `tabbat doctor`. */
+export async function writeRecordedBackup(
+  deps: {
+    readonly store: Pick<OpenDatabase, 'database' | 'file' | 'place'> & { readonly meta: MetaTable }
+    readonly rootKeys: RootKeys
+    readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+  },
+  file: string,
+  options: BackupOptions = {},
+): Promise<Backup> {
+  const { store, audit } = deps
+  const entry = { phase: 'backup_written', detail: toPlace(file) }
+  await audit.record([{ ...entry, outcome: 'ok' }])
+  try {
+    const backup = await writeBackup(deps, file, options)
+    const bytes = String(statSync(file).size)
+    await store.meta.set({ last_backup_at: backup.header.created_at, last_backup_bytes: bytes })
+    return backup
+  } catch (error) {
+    await audit.record([{ ...entry, outcome: 'failed' }]).catch(() => {})
+    throw error
+  }
+}
+
+/** Where the data went. A name that looks like the number of a person is left out. */
+function toPlace(file: string): string | null {
+  const path = resolve(file)
+  const shown = [path, dirname(path)].find((each) => !holdsPersonNumber(each))
+  return shown === undefined ? null : `to ${JSON.stringify(shown)}`
 }
 
 async function createHeader({ rows }: Snapshot, place: string): Promise<Header> {

@@ -1,25 +1,24 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { BadBackupError } from '../backup/read-backup.ts'
 import { type CheckedBackup, checkBackup } from '../backup/restore-backup.ts'
-import { type Backup, deleteOldBackups, toBackupFile, writeBackup } from '../backup/write-backup.ts'
+import {
+  type Backup,
+  deleteOldBackups,
+  toBackupFile,
+  writeBackup,
+  writeRecordedBackup,
+} from '../backup/write-backup.ts'
 import { loadConfig } from '../context/config.ts'
 import { openSealedStore } from '../context/sealed-store.ts'
 import { openStore } from '../context/store.ts'
-import { holdsPersonNumber } from '../contract/free-text.ts'
 import { readServerFacts } from '../database/server-facts.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
 import { addBackupRevocationsCommand } from './backup-revocations.ts'
-import {
-  type CommandContext,
-  EXISTING,
-  type ReadContext,
-  withCommandContext,
-  withStore,
-} from './command-context.ts'
+import { EXISTING, type ReadContext, withCommandContext, withStore } from './command-context.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { readCount } from './options.ts'
 import { createProgress } from './progress.ts'
@@ -64,16 +63,24 @@ async function runBackup(path: string, { force = false, keep, json }: Options): 
     )
   }
   const isWritten = await withStandby(async (context) => {
-    await finish(context, await write(context, file, force))
+    await finish(
+      context,
+      await withProgress((onProgress) => writeBackup(context, file, { force, onProgress })),
+    )
     warn(
       'this server is a standby, which cannot be written: the backup is not in the audit log, and doctor and the metric of the last backup do not count it.',
     )
   })
   if (isWritten) return
-  await withCommandContext(async (context) => finish(context, await writeRecorded(context, file, force)), {
-    ...EXISTING,
-    isPrinted: loadConfig().databaseUrl !== undefined,
-  })
+  const recorded = { ...EXISTING, isPrinted: loadConfig().databaseUrl !== undefined }
+  await withCommandContext(
+    async (context) =>
+      finish(
+        context,
+        await withProgress((onProgress) => writeRecordedBackup(context, file, { force, onProgress })),
+      ),
+    recorded,
+  )
 }
 
 /** Whether the database is a standby of PostgreSQL. If so, the work is done there. */
@@ -86,32 +93,11 @@ async function withStandby(work: (context: ReadContext) => Promise<void>): Promi
   })
 }
 
-/** The audit row is written first, so that the backup contains it. */
-async function writeRecorded(context: CommandContext, file: string, force: boolean): Promise<Backup> {
-  const { store, audit } = context
-  const entry = { phase: 'backup_written', detail: toPlace(file) }
-  await audit.record([{ ...entry, outcome: 'ok' }])
-  try {
-    const backup = await write(context, file, force)
-    const bytes = String(statSync(file).size)
-    await store.meta.set({ last_backup_at: backup.header.created_at, last_backup_bytes: bytes })
-    return backup
-  } catch (error) {
-    await audit.record([{ ...entry, outcome: 'failed' }]).catch(() => {})
-    throw error
-  }
-}
-
-function write(context: ReadContext, file: string, force: boolean): Promise<Backup> {
+function withProgress(
+  write: (onProgress: (done: number, total: number) => void) => Promise<Backup>,
+): Promise<Backup> {
   const progress = createProgress()
-  return writeBackup(context, file, { force, onProgress: progress.show }).finally(progress.clear)
-}
-
-/** Where the data went. A name that looks like the number of a person is left out. */
-function toPlace(file: string): string | null {
-  const path = resolve(file)
-  const shown = [path, dirname(path)].find((each) => !holdsPersonNumber(each))
-  return shown === undefined ? null : `to ${JSON.stringify(shown)}`
+  return write(progress.show).finally(progress.clear)
 }
 
 function report(
