@@ -48,7 +48,7 @@ async function measureSearches({ audit }: Store): Promise<void> {
 }
 
 async function measureExtract(store: Store): Promise<void> {
-  const deps = { store, missingArchives: 0, signer, signNow: async () => {} }
+  const deps = { store, missingArchives: 0, signer, isDemo: false, signNow: async () => {} }
   const options = { view: 'verifications', format: 'ndjson', filter: {}, shownFilter: {} } as const
   const startedAt = performance.now()
   let count = 0

@@ -3,6 +3,7 @@ import { movePathToHash, type Route, useRoute } from './route.ts'
 import './style.css'
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { CurrentSession, Session } from '../../src/admin/sessions.ts'
+import { DEMO_NOTICE } from '../../src/contract/demo.ts'
 import { type ApiError, createApiClient } from './api-client.ts'
 import { AppContext } from './app-context.ts'
 import { lazy } from './components/lazy.tsx'
@@ -65,6 +66,7 @@ function App() {
       <button type="button" class="skip" onClick={skip}>
         Skip to content
       </button>
+      <DemoNotice />
       {connection.isOffline && (
         <div class="banner" role="status">
           The server cannot be reached. Trying again…
@@ -101,6 +103,14 @@ function App() {
     </>
   )
 }
+
+/** The server marks the page itself: see src/admin/page.ts. */
+const DemoNotice = () =>
+  document.documentElement.dataset.demo === undefined ? null : (
+    <aside class="banner demo" aria-label="Demonstration">
+      {DEMO_NOTICE}
+    </aside>
+  )
 
 type SignedInProps = {
   readonly route: Route

@@ -123,7 +123,7 @@ const checkExtract = defineRoute({
 })
 
 async function exportExtract(deps: AdminDeps, actor: Actor, input: ExtractQuery, format: ExtractFormat) {
-  const { store, audit, keyring } = deps.context
+  const { store, audit, keyring, isDemo } = deps.context
   const { view = 'verifications', ...given } = input
   const keyNames = await readKeyNames(store.keys)
   const shownFilter = toShownFilter(given)
@@ -140,6 +140,7 @@ async function exportExtract(deps: AdminDeps, actor: Actor, input: ExtractQuery,
         archived: log.archived,
         missingArchives: log.missing.length,
         signer,
+        isDemo,
         signNow: () => audit.checkpoint(),
       },
       { view, format, filter, shownFilter, keyNames },

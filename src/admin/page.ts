@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { type AssetReader, assets as shipped } from '../assets/asset.ts'
 import { AppError } from '../errors.ts'
 import type { App } from '../http/app.ts'
@@ -19,12 +20,12 @@ const IMMUTABLE = ['cache-control', 'public, max-age=31536000, immutable']
 
 type Files = { readonly index: StaticFile; readonly assets: ReadonlyMap<string, StaticFile> }
 
-/** Serves the built web page of the console. */
-export function addPage(app: App, reader: AssetReader = shipped): void {
+/** Serves the built web page of the console. On the data of `tabbat demo`, it says so on every page. */
+export function addPage(app: App, isDemo: boolean, reader: AssetReader = shipped): void {
   // Read with the first request, so that the server starts faster.
   let files: Files | undefined
   const toFiles = () => {
-    files ??= readFiles(reader)
+    files ??= readFiles(reader, isDemo)
     return files
   }
   const toIndex = (exchange: Exchange) => toPageReply(exchange, toFiles()?.index, NO_STORE)
@@ -67,8 +68,9 @@ const toPageReply = (exchange: Exchange, file: StaticFile | undefined, caching: 
   file ? toFileReply(exchange, file, caching) : toMissingReply(MISSING)
 
 /** Undefined while the page is not built. Requests are answered from this map, so no path of a request reaches the disk. */
-function readFiles(reader: AssetReader): Files | undefined {
-  const index = readStaticFile(reader, `${FOLDER}/index.html`)
+function readFiles(reader: AssetReader, isDemo: boolean): Files | undefined {
+  const shown = readStaticFile(reader, `${FOLDER}/index.html`)
+  const index = shown && isDemo ? toDemoPage(shown) : shown
   if (!index) return undefined
   const names = reader.list(`${FOLDER}/assets`).filter(isKnownType)
   const files = names.map((name) => [name, readStaticFile(reader, `${FOLDER}/assets/${name}`)] as const)
@@ -76,4 +78,10 @@ function readFiles(reader: AssetReader): Files | undefined {
     index,
     assets: new Map(files.filter((entry): entry is [string, StaticFile] => entry[1] !== undefined)),
   }
+}
+
+/** console/src/main.tsx shows the notice if the page has this mark. */
+function toDemoPage({ type, plain, gzip = Buffer.alloc(0) }: StaticFile): StaticFile {
+  const marked = (plain ?? gunzipSync(gzip)).toString().replace('<html ', '<html data-demo ')
+  return { type, plain: Buffer.from(marked), gzip: undefined }
 }

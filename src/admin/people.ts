@@ -111,11 +111,11 @@ async function readReport(
   withValues: boolean,
 ): Promise<PersonReport> {
   const [number, reason] = [requireNumber(kind, text), requireReason(reasonText)]
-  const { keyring, registry, toSubjectHash, config } = deps.context
+  const { keyring, registry, toSubjectHash, config, isDemo } = deps.context
   const publicKey = toPublicKey(createSigner(keyring()['audit-signing']).publicKey, 'The key')
   const log = await deps.archives.open(publicKey, LIMIT_MS)
   const organisation = config.organisation ?? []
-  const asked = { kind, number, reason, by: actor.name, withValues, organisation, limits: [] }
+  const asked = { kind, number, reason, by: actor.name, withValues, isDemo, organisation, limits: [] }
   const found = await createPersonReport({ store: log.store, registry, keyring: keyring() }, asked).finally(
     log.close,
   )

@@ -54,6 +54,7 @@ export function buildAdminServer(
       onClose: accessLog.finish,
       onBrokenRequest: accessLog.countBroken,
       isStopping: () => lifecycle.stopping,
+      isDemo: context.isDemo,
     },
     toConnectionLimits(context.config, 'admin'),
     context.certificate && { certificate: context.certificate, asksCaller: false },
@@ -63,7 +64,7 @@ export function buildAdminServer(
   const counter = createRecordCounter(context)
   const searches = createSearches(context)
   addHealth(app, context)
-  addPage(app)
+  addPage(app, context.isDemo)
   addGuide(app)
   addDocument(app, ADMIN_ROUTES)
   const deps: AdminDeps = {
@@ -191,6 +192,7 @@ export function buildMetricsServer(context: Context): App {
       onClose: accessLog.finish,
       onBrokenRequest: accessLog.countBroken,
       isStopping: () => lifecycle.stopping,
+      isDemo: context.isDemo,
     },
     toConnectionLimits(config, 'metrics'),
     certificate && { certificate, asksCaller: false },

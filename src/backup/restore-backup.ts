@@ -6,7 +6,7 @@ import { loadRootKeys, type RootKeySettings } from '../crypto/root-key.ts'
 import { toAssociatedData, unseal } from '../crypto/seal.ts'
 import type { Database, Row, Value } from '../database/database.ts'
 import { loadKeyring, toRootState } from '../database/load-keyring.ts'
-import type { MetaTable } from '../database/meta-table.ts'
+import { isDemo, type MetaTable } from '../database/meta-table.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
 import { prepareMonthsOf } from '../ledger/audit-months.ts'
@@ -48,6 +48,8 @@ export async function restoreBackup(
   })
   // A backup taken during a rotation needs both keys.
   const keyring = openKeyring(rootKeys, toRootState(Object.fromEntries(facts)))
+  if (isDemo(Object.fromEntries(facts)) && store.database.dialect === 'postgres')
+    throw new UserError(`${file} is of a demonstration (tabbat demo), which is never put into PostgreSQL.`)
   return store.database.transaction(async (tx) => {
     await refuseContents(tx, store.place, force)
     await emptyTables(tx)

@@ -115,12 +115,19 @@ const toDetail = (filter: GivenFilter) =>
 type Wanted = Extraction & Pick<ExtractOptions, 'keyNames' | 'onEnd'> & { readonly filter: GivenFilter }
 
 function openExtract(
-  { signer, auditLog }: CommandContext,
+  { signer, auditLog, isDemo }: CommandContext,
   { store, archived, missing }: WholeLog<Store>,
   { filter, keyNames, format = 'ndjson', rows, onEnd }: Wanted,
 ): AsyncIterable<string> {
   return writeExtract(
-    { store, archived, missingArchives: missing.length, signer, signNow: () => auditLog.checkpoint() },
+    {
+      store,
+      archived,
+      missingArchives: missing.length,
+      signer,
+      isDemo,
+      signNow: () => auditLog.checkpoint(),
+    },
     {
       view: rows ? 'rows' : 'verifications',
       format,

@@ -5,6 +5,7 @@ import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
 import { openSealedStore, type SealedStore } from '../context/sealed-store.ts'
+import { DEMO_NOTICE } from '../contract/demo.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'
 import { type Fatal, toFatal } from '../database/failure.ts'
 import { toPostgresUserError } from '../database/postgres-user-error.ts'
@@ -61,6 +62,7 @@ export async function withCommandContext<T>(
   if (!isPrinted) printDatabase(config)
   if (!mustExist) await refuseStrayDatabase(config)
   const sealed = await openSealedStore(config, { mustExist })
+  if (sealed.isDemo) warn(DEMO_NOTICE)
   const database = toDatabaseText(config)
   try {
     const signer = createSigner(sealed.keyring['audit-signing'])
@@ -117,6 +119,7 @@ export async function withStore<T>(work: (context: ReadContext) => Promise<T>): 
   const config = loadConfig()
   printDatabase(config)
   const sealed = await openSealedStore(config, { mustExist: true, isReading: true })
+  if (sealed.isDemo) warn(DEMO_NOTICE)
   try {
     return await work({ ...sealed, config, database: toDatabaseText(config) })
   } catch (error) {

@@ -244,7 +244,7 @@ async function runReport(kind: Kind, options: Options): Promise<void> {
 type Asked = { readonly kind: Kind; readonly number: string; readonly reason: string }
 
 function readReport(context: CommandContext, archive: string[] | undefined, asked: Asked) {
-  const { store, keyring, config } = context
+  const { store, keyring, config, isDemo } = context
   let keys = keyring
   const registry = createRegistry({
     table: store.registry,
@@ -261,6 +261,7 @@ function readReport(context: CommandContext, archive: string[] | undefined, aske
         ...asked,
         by: toCommandAuthor(),
         withValues: true,
+        isDemo,
         organisation: config.organisation ?? [],
         limits: toArchiveLimits(log),
       },

@@ -41,6 +41,8 @@ export type Context = {
   readonly tracing: Tracing | undefined
   readonly store: Store
   readonly rootKeys: RootKeys
+  /** `tabbat demo` made the data: nothing of it is real. */
+  readonly isDemo: boolean
   /** The current keys: a rotation replaces them while the server runs. */
   readonly keyring: () => Keyring
   readonly authenticate: Authenticate

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RootKeySettings, RootKeys } from '../crypto/root-key.ts'
 import { loadKeyring, readRootState } from '../database/load-keyring.ts'
+import { isDemo } from '../database/meta-table.ts'
 import type { DatabaseOptions } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
 import { openStore, type Store } from './store.ts'
@@ -13,6 +14,8 @@ export type SealedStore = {
   readonly store: Store
   readonly keyring: Keyring
   readonly rootKeys: RootKeys
+  /** `tabbat demo` made the data: nothing of it is real. */
+  readonly isDemo: boolean
 }
 
 /** Opens the store and its keys, which is all that most commands need. */
@@ -30,7 +33,7 @@ export async function openSealedStore(
   // With PostgreSQL, the folder holds only the root key, the node name and the checkpoints.
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   try {
-    return { store, ...(await loadKeyring(config, store)) }
+    return { store, ...(await loadKeyring(config, store)), isDemo: isDemo(await store.meta.read()) }
   } catch (error) {
     await store.close()
     throw error

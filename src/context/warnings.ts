@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { countOtherProcesses, loadNodeName } from '../audit/chain-claim.ts'
+import { DEMO_NOTICE } from '../contract/demo.ts'
 import { readConnectionLimit } from '../database/connection-limit.ts'
 import { hasPublicSandboxKey } from '../keys/sandbox-key.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
@@ -16,8 +17,12 @@ export function listWarnings({
   sourceChain,
   databaseWarnings,
   nodes,
-}: Pick<Context, 'config' | 'rootKeys' | 'sourceChain' | 'databaseWarnings' | 'nodes'>): string[] {
-  const warnings = config.unknownSettings.map((name) => `${name} is not a setting of Tabbat and was ignored.`)
+  isDemo,
+}: Pick<Context, 'config' | 'rootKeys' | 'sourceChain' | 'databaseWarnings' | 'nodes' | 'isDemo'>): string[] {
+  const warnings = isDemo ? [DEMO_NOTICE] : []
+  warnings.push(
+    ...config.unknownSettings.map((name) => `${name} is not a setting of Tabbat and was ignored.`),
+  )
   if (hasPublicSandboxKey(config))
     warnings.push(
       'the public sandbox key is accepted; set TABBAT_SANDBOX=off where real customers are served.',

@@ -79,6 +79,8 @@ export const PersonReport = Type.Object({
   generated_at: Time,
   generated_by: Type.String(),
   reason: Type.String(),
+  /** True: of `tabbat demo`. The person does not exist. */
+  demonstration: Type.Boolean(),
   kind: Type.Enum(['nin', 'bvn'] as const),
   /** All but the last four digits are hidden. */
   number: Type.String(),

@@ -14,10 +14,14 @@ const META_NAMES = [
   'last_backup_check_of',
   'last_scrub_at',
   'revocations_noted_at',
+  'demo_made_at',
 ] as const
 type MetaName = (typeof META_NAMES)[number]
 
 export type Meta = { readonly [Name in MetaName]?: string }
+
+/** Whether `tabbat demo` made the data. */
+export const isDemo = ({ demo_made_at }: Meta): boolean => demo_made_at !== undefined
 
 const DELETE = 'DELETE FROM meta WHERE name = $1'
 const REPLACE = `INSERT INTO meta (name, value) VALUES ($1, $2)

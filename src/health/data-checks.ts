@@ -5,11 +5,13 @@ import { openCheckpoint, type SignedHead, toPublicKey } from '../audit/open-chec
 import { createSigner } from '../audit/signing.ts'
 import type { Config } from '../context/config.ts'
 import type { Store } from '../context/store.ts'
+import { DEMO_NOTICE } from '../contract/demo.ts'
 import { CHECKPOINT_EVENT } from '../contract/event.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { RootKeys } from '../crypto/root-key.ts'
 import { readDatabaseClock } from '../database/database-clock.ts'
+import { isDemo } from '../database/meta-table.ts'
 import type { NodeRow } from '../database/node-table.ts'
 import { readServerFacts } from '../database/server-facts.ts'
 import { toProblemText } from '../notices/channels.ts'
@@ -42,6 +44,7 @@ type Opened = {
 }
 
 const DATA_CHECKS: Checks<Opened> = {
+  data: checkData,
   clock: checkClock,
   postgresql: checkPostgres,
   connections: checkConnections,
@@ -61,6 +64,13 @@ const DATA_CHECKS: Checks<Opened> = {
 /** Checks of an open database with its root key. */
 export const runDataChecks = (opened: Omit<Opened, 'now'>, now = Date.now()): Promise<Finding[]> =>
   runChecks(DATA_CHECKS, { ...opened, now })
+
+async function checkData({ store }: Opened): Promise<Finding> {
+  const check = 'data'
+  return isDemo(await store.meta.read())
+    ? warning(check, DEMO_NOTICE)
+    : ok(check, 'It is not a demonstration.')
+}
 
 const CLOCK_WARNING_MS = 1000
 const CLOCK_FAILURE_MS = 30_000

@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import type { HTTPMethod } from 'find-my-way'
 import createFindMyWay from 'find-my-way'
+import { DEMO_HEADER } from '../contract/demo.ts'
 import type { NeededScope } from '../contract/scope.ts'
 import { AppError, ERRORS, type ErrorCode, toErrorBody } from '../errors.ts'
 import { createBoundedMap } from '../keys/bounded-map.ts'
@@ -49,6 +50,8 @@ type Hooks = SendHooks & {
   readonly onClose?: (exchange: Exchange) => void
   /** Runs when bytes that never became a request were answered with this error. */
   readonly onBrokenRequest?: (requestId: string, code: ErrorCode) => void
+  /** The data is that of `tabbat demo`, and every response says so. */
+  readonly isDemo?: boolean
 }
 
 const LIMITS = {
@@ -74,7 +77,7 @@ const UNLIMITED: ConnectionLimits = {
 const HANDSHAKE_SHARE = 4
 
 export function createApp(hooks: Hooks, limits = UNLIMITED, tls?: TlsOptions): App {
-  const { onRequest, authorize, toErrorReply, onClose, onBrokenRequest } = hooks
+  const { onRequest, authorize, toErrorReply, onClose, onBrokenRequest, isDemo } = hooks
   const router = createRouter()
   const { send, cutStreams } = createSender(hooks)
 
@@ -92,6 +95,7 @@ export function createApp(hooks: Hooks, limits = UNLIMITED, tls?: TlsOptions): A
     // Node.js closes the connection after a response without `100 Continue`. Without a body there is no reason to.
     if (exchange.awaitsContinue && !hasBody(raw)) exchange.sendContinue()
     if (tls) exchange.responseHeaders.push(...HSTS)
+    if (isDemo) exchange.responseHeaders.push(...DEMO_HEADER)
     response.on('close', () => {
       if (connection) connections.end(connection)
       onClose?.(exchange)

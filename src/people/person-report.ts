@@ -28,6 +28,7 @@ type Asked = {
   readonly by: string
   /** Without them, the report tells which fields are filled. */
   readonly withValues: boolean
+  readonly isDemo: boolean
   /** The letterhead. */
   readonly organisation: readonly string[]
   /** Where the audit log was not searched. */
@@ -39,7 +40,7 @@ const MAX_ROWS = 20_000
 
 /** Reads what is held and recorded about one number. The caller writes the audit row before it discloses the report. */
 export async function createPersonReport(deps: HeldDeps, asked: Asked): Promise<PersonReport> {
-  const { kind, number, reason, by, withValues } = asked
+  const { kind, number, reason, by, withValues, isDemo } = asked
   const subject = toBlindIndex(deps.keyring.subject, kind, number)
   const keys = await openKeyNames(deps.store.keys)
   const held = await readHeld(deps, kind, number, keys)
@@ -51,6 +52,7 @@ export async function createPersonReport(deps: HeldDeps, asked: Asked): Promise<
     generated_at: toIsoTime(steadyNow()),
     generated_by: by,
     reason,
+    demonstration: isDemo,
     kind,
     number: `*******${number.slice(-4)}`,
     values: withValues ? 'shown' : 'hidden',

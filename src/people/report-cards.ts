@@ -1,3 +1,4 @@
+import { DEMO_NOTICE } from '../contract/demo.ts'
 import type { PersonReport, PersonRequest } from '../contract/person-report.ts'
 import { HIDDEN } from '../contract/record.ts'
 import { toLagosMoment } from '../contract/time.ts'
@@ -48,7 +49,7 @@ const toAbout = (report: PersonReport): ReportPart => ({
       ],
     },
   ],
-  notes: [],
+  notes: report.demonstration ? [DEMO_NOTICE] : [],
 })
 
 function toAsked({ kind, requests }: PersonReport): ReportPart {

@@ -1,4 +1,5 @@
 import { toCsvLine } from '../contract/csv.ts'
+import { DEMO_NOTICE } from '../contract/demo.ts'
 import type { PersonReport } from '../contract/person-report.ts'
 import { type ReportCard, type ReportPart, toReportParts } from './report-cards.ts'
 
@@ -41,7 +42,7 @@ export const toReportPage = (report: PersonReport): string => `<!doctype html>
 </head>
 <body>
 <main class="report">
-${toLetterhead(report)}<h1>Report about a person</h1>
+${report.demonstration ? `<p class="demo">${DEMO_NOTICE}</p>\n` : ''}${toLetterhead(report)}<h1>Report about a person</h1>
 ${toPicture(report)}${toReportParts(report).map(toSection).join('\n')}
 </main>
 </body>
@@ -67,6 +68,7 @@ export const REPORT_STYLE = `
 `
 
 const PAGE_STYLE = `
+.report .demo { border: 0.6mm solid #a00; padding: 2mm; margin: 0 0 4mm; color: #a00; font-weight: 700 }
 body { max-width: 182mm; margin: 0 auto; padding: 8mm; background: #fff }
 @media print { body { max-width: none; padding: 0 } }
 `

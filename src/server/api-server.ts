@@ -69,6 +69,7 @@ export function createApiServer(
       },
       onBrokenRequest: accessLog.countBroken,
       isStopping: () => lifecycle.stopping,
+      isDemo: context.isDemo,
     },
     toConnectionLimits(context.config, 'api'),
     context.certificate && { certificate: context.certificate, asksCaller: true },

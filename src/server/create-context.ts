@@ -55,7 +55,7 @@ export async function createContext(
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
   const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
   const measured = { sourceChain, audit, webhooks, queue, certificate }
-  const described = { ...measured, ...requestLog, store, log, workerNumber, node }
+  const described = { ...measured, ...requestLog, store, log, workerNumber, node, isDemo: base.isDemo }
   const telemetry = await openTelemetry(config, described)
   const batches = openBatches(config, { store, audit, queue, log })
   const cleanedUp = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
@@ -103,7 +103,7 @@ export async function createContext(
 async function openBase(config: Config, log: Log, workerNumber: number, mustExist: boolean) {
   const fatal = createFatalStop(log)
   const certificate = openTlsCertificate(config, log)
-  const { store, rootKeys, keyring } = await openSealedStore(config, {
+  const { store, rootKeys, keyring, isDemo } = await openSealedStore(config, {
     mustExist,
     writerThread: true,
     onFatal: fatal.notice,
@@ -123,8 +123,9 @@ async function openBase(config: Config, log: Log, workerNumber: number, mustExis
   const { audit, recent } = await openAudit(config, auditDeps)
   fatal.audit = audit
   const notices = openNotices({ table: store.incidents, config, log, node: loadNodeName(config.dataDir) })
-  const opened = { config, log, certificate, store, rootKeys, registry, guessLimit, databaseWarnings, audit }
-  return { base: { ...opened, keyring: currentKeyring, notices }, keyring, recent, alarms, scrub }
+  const opened = { config, log, certificate, store, rootKeys, isDemo, registry, guessLimit, audit }
+  const base = { ...opened, databaseWarnings, keyring: currentKeyring, notices }
+  return { base, keyring, recent, alarms, scrub }
 }
 
 type Closing = Omit<Context, 'close'> & {

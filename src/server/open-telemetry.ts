@@ -37,6 +37,7 @@ type TelemetryDeps = {
   readonly log: Log
   readonly node: string
   readonly workerNumber: number
+  readonly isDemo: boolean
   readonly sourceChain: Pick<SourceChain, 'guards' | 'connections' | 'listSpend' | 'prices'>
   readonly audit: AuditState
   readonly webhooks: WebhookCounts
@@ -111,7 +112,7 @@ function readAuthority(path: string): string {
 
 /** Labels come from closed lists (operations, modes, error codes) or are counted (keys), so the number of series is bounded. */
 function createMetrics(config: Config, deps: TelemetryDeps): Metrics {
-  const { sourceChain, audit, webhooks, queue, workerNumber, certificate } = deps
+  const { sourceChain, audit, webhooks, queue, workerNumber, isDemo, certificate } = deps
   const readers = listReaders(config, deps.store)
   const requests = createRequestCounts(config.metricsKeys === 'off' ? 0 : config.metricsKeys)
   const collectProcess = createProcessMetrics()
@@ -133,6 +134,7 @@ function createMetrics(config: Config, deps: TelemetryDeps): Metrics {
     const [spend, ...read] = await Promise.all([readSpend(), ...readers.map((reader) => reader())])
     return [
       toGauge('tabbat_build_info', 'The version of this program.', [toSample({ version: VERSION }, 1)]),
+      toGauge('tabbat_demo', '1 if the data is that of tabbat demo: no figure is real.', isDemo ? 1 : 0),
       ...spend,
       ...read.flat(),
       ...(certificate ? [toCertificateMetric(certificate)] : []),

@@ -38,6 +38,7 @@ export async function serve(workerNumber: number, mustExist: boolean): Promise<v
   // A signal that comes during the start must not end the process.
   onReloadSignal(config, () => void started.then(reload))
   const context = await createContext(config, undefined, workerNumber, mustExist)
+  if (context.isDemo) (await import('./loopback-only.ts')).refuseOtherMachines()
   await context.store.refuseWrites()
   const app = createApiServer(context)
   const isFirst = workerNumber === 1

@@ -25,7 +25,7 @@ beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'tabbat-page-'))
   folder = join(root, 'console/dist')
   app = createPageApp()
-  addPage(app, createFolderReader(root))
+  addPage(app, false, createFolderReader(root))
 })
 afterAll(() => rmSync(root, { recursive: true }))
 

@@ -137,6 +137,7 @@ describeEngines(ENGINES, (engine) => {
           archived: log.archived,
           missingArchives: 0,
           signer,
+          isDemo: false,
           signNow: () => audit.checkpoint(),
         },
         { view, format: 'ndjson', filter: { to: '2020-03' }, shownFilter: {}, keyNames: new Map() },

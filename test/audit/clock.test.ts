@@ -78,7 +78,9 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       keyNames: new Map(),
     } as const
     const lines = (
-      await text(Readable.from(writeExtract({ store, missingArchives: 0, signer, signNow }, options)))
+      await text(
+        Readable.from(writeExtract({ store, missingArchives: 0, signer, isDemo: false, signNow }, options)),
+      )
     )
       .trim()
       .split('\n')

@@ -41,7 +41,9 @@ const extract = (wanted: Wanted = {}, from = log, sign = true): Promise<string> 
   const signNow = async () => void (sign && (await makeCheckpoint(store.audit, signer, folder)))
   const { format = 'ndjson', view = 'verifications', filter = {} } = wanted
   const options = { format, view, filter, shownFilter: { key: 'some' }, keyNames }
-  return text(Readable.from(writeExtract({ store, missingArchives: 0, signer, signNow }, options)))
+  return text(
+    Readable.from(writeExtract({ store, missingArchives: 0, signer, isDemo: false, signNow }, options)),
+  )
 }
 
 /** In pieces of an odd size, as a file is read. */

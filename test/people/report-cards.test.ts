@@ -44,6 +44,7 @@ const REPORT: PersonReport = {
   organisation: ['Shop <Ltd>', '12 Marina Road'],
   generated_at: '2026-03-31T23:30:00.000Z',
   generated_by: 'ada',
+  demonstration: false,
   reason: 'Request of access, case 17',
   kind: 'nin',
   number: '*******8901',

@@ -42,6 +42,8 @@ export type ExtractAbout = {
   readonly filter: Readonly<Record<string, string>>
   /** How many archives of the log were not read. Their rows are not in the extract. */
   readonly archives: number
+  /** The log is that of `tabbat demo`. Absent otherwise. */
+  readonly demonstration?: true
 }
 
 export type ExtractStatement = {

@@ -1,4 +1,5 @@
 import { createHash, type KeyObject } from 'node:crypto'
+import { DEMO_NOTICE } from '../../contract/demo.ts'
 import { readPurpose } from '../../contract/free-text.ts'
 import { isCount, isHash, isSigned, openCheckpoint, type SignedHead } from '../open-checkpoint.ts'
 import { climbSides } from '../verify/merkle-tree.ts'
@@ -17,7 +18,7 @@ import {
 export type ExtractResult =
   | {
       readonly sound: true
-      readonly about: Pick<ExtractAbout, 'made_at' | 'view' | 'filter' | 'archives'>
+      readonly about: Pick<ExtractAbout, 'made_at' | 'view' | 'filter' | 'archives' | 'demonstration'>
       readonly rows: number
       /** Rows that no checkpoint covers: only the signature of the file covers them. */
       readonly unproved: number
@@ -72,11 +73,11 @@ export async function verifyExtract(
   }
   const reason = findWholeFault(state, digest.digest('hex'))
   if (reason !== undefined || !state.about) return { sound: false, reason: reason ?? NO_EXTRACT, line: null }
-  const { made_at, view, filter, archives } = state.about
+  const { made_at, view, filter, archives, demonstration } = state.about
   const { rows, unproved, checkpoints } = state
   return {
     sound: true,
-    about: { made_at, view, filter, archives },
+    about: { made_at, view, filter, archives, ...(demonstration && { demonstration }) },
     rows,
     unproved,
     checkpoints: checkpoints.length,
@@ -88,6 +89,7 @@ export function listExtractFacts(result: Extract<ExtractResult, { sound: true }>
   const { about, rows, unproved, checkpoints } = result
   const filter = Object.entries(about.filter).map(([name, value]) => `${name} = ${value}`)
   return [
+    ...(about.demonstration ? [DEMO_NOTICE] : []),
     `Made at ${about.made_at}: ${about.view === 'rows' ? 'rows' : 'all rows of the verifications'} that fit the filter.`,
     `Filter: ${filter.join(', ') || 'none'}.`,
     rows === 0

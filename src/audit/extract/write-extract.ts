@@ -30,6 +30,7 @@ type ExtractDeps = LogWithArchives & {
   readonly signer: Signer
   /** Makes a checkpoint. */
   readonly signNow: () => Promise<void>
+  readonly isDemo: boolean
 }
 
 export type ExtractOptions = {
@@ -55,7 +56,15 @@ export async function* writeExtract(deps: ExtractDeps, options: ExtractOptions):
   const to = filter.to !== undefined && filter.to < until ? filter.to : until
   const file = createFile(format)
   const archives = deps.missingArchives
-  const about: ExtractAbout = { kind: EXTRACT_KIND, version: 1, made_at, view, filter: shownFilter, archives }
+  const about: ExtractAbout = {
+    kind: EXTRACT_KIND,
+    version: 1,
+    made_at,
+    view,
+    filter: shownFilter,
+    archives,
+    ...(deps.isDemo && { demonstration: true }),
+  }
   yield file.start({ record: 'extract', body: JSON.stringify(about) })
   const proveRow = createProveRow(deps)
   let [rows, unproved] = [0, 0]

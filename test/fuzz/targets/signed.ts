@@ -103,7 +103,11 @@ export async function openExtractTarget(): Promise<Target> {
         shownFilter: { key: 'some' },
         keyNames: new Map(),
       } as const
-      return text(Readable.from(writeExtract({ store, missingArchives: 0, signer: by, signNow }, options)))
+      return text(
+        Readable.from(
+          writeExtract({ store, missingArchives: 0, signer: by, isDemo: false, signNow }, options),
+        ),
+      )
     })
   const genuine: Buffer[] = []
   for (const format of EXTRACT_FORMATS)
