@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 const ROOMS = [
   'main',
   'cli',
+  'demo',
   'rehearsal',
   'server',
   'admin',

@@ -25,6 +25,7 @@ export async function createFullProgram(): Promise<Command> {
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   serve: async () => (await import('./serve.ts')).addServeCommand,
   init: async () => (await import('./init.ts')).addInitCommand,
+  demo: async () => (await import('./demo.ts')).addDemoCommand,
   keys: async () => (await import('./keys.ts')).addKeysCommand,
   'verify-file': async () => (await import('./verify-file.ts')).addVerifyFileCommand,
   import: async () => (await import('./import.ts')).addImportCommand,

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { nodeHttp } from '../http/node-http.ts'
 import type { Recorder, Sample } from './finding.ts'
 
-type Reply = {
+export type Reply = {
   /** 0: no answer. */
   readonly status: number
   readonly body: string
@@ -13,8 +13,8 @@ type Reply = {
   readonly ms: number
 }
 
-type Request = {
-  readonly method?: 'GET' | 'POST'
+export type Request = {
+  readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   /** If it is not the key of the rehearsal. */
   readonly key?: string
@@ -173,7 +173,7 @@ function startLoad(askOne: () => Promise<Answer>): Load {
 
 type Agents = ReturnType<typeof createAgents>
 
-function createAgents() {
+export function createAgents() {
   const http = new nodeHttp.Agent({ keepAlive: true, maxSockets: MAX_UNDER_WAY })
   const https = new (process.getBuiltinModule('node:https').Agent)({
     keepAlive: true,
@@ -190,7 +190,7 @@ function createAgents() {
 }
 
 /** Never fails: a closed connection is an answer with the status 0. */
-function sendRequest(base: string, agents: Agents, request: Request): Promise<Reply> {
+export function sendRequest(base: string, agents: Agents, request: Request): Promise<Reply> {
   const { path, key, headers = {}, body } = request
   const { method = body === undefined ? 'GET' : 'POST' } = request
   const startedAt = performance.now()

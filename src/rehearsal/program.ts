@@ -87,10 +87,12 @@ export function createProgram(cwd: string): Program {
   }
 }
 
-/** As this process was started: from a checkout, from a package, or as the single executable. */
+/** This program, as this process was started: from a checkout, from a package, or as the single executable. */
+export const toOwnCommand = (): string[] =>
+  isSea() ? [process.execPath] : [process.execPath, ...process.execArgv, process.argv[1] ?? '']
+
 function toCommand(args: readonly string[], maxFileBytes: number | undefined): string[] {
-  const script = process.argv[1] ?? ''
-  const own = isSea() ? [process.execPath] : [process.execPath, ...process.execArgv, script]
+  const own = toOwnCommand()
   if (maxFileBytes === undefined) return [...own, ...args]
   return [
     '/bin/sh',

@@ -40,8 +40,11 @@ export async function createContext(
   log = createLog(config.logLevel, config.logFile),
   workerNumber = 1,
   mustExist = false,
+  /** False: SQLite is written in this thread, so that it has one clock. */
+  writerThread = true,
 ): Promise<Context> {
-  const { base, keyring, recent, alarms, scrub } = await openBase(config, log, workerNumber, mustExist)
+  const opening = { mustExist, writerThread }
+  const { base, keyring, recent, alarms, scrub } = await openBase(config, log, workerNumber, opening)
   const { store, audit, registry, guessLimit, certificate } = base
   const idempotency = openIdempotency(config, store, keyring, audit)
   const { sourceChain, catalogue, sourceCalls } = await openSources(config, { store, registry, audit, log })
@@ -100,12 +103,16 @@ export async function createContext(
 }
 
 /** What everything else needs: the store with its keys, the registry and the audit log. */
-async function openBase(config: Config, log: Log, workerNumber: number, mustExist: boolean) {
+async function openBase(
+  config: Config,
+  log: Log,
+  workerNumber: number,
+  opening: { readonly mustExist: boolean; readonly writerThread: boolean },
+) {
   const fatal = createFatalStop(log)
   const certificate = openTlsCertificate(config, log)
   const { store, rootKeys, keyring, isDemo } = await openSealedStore(config, {
-    mustExist,
-    writerThread: true,
+    ...opening,
     onFatal: fatal.notice,
     timeoutMs: config.storeTimeout,
     databaseConnections: config.databaseConnections,

@@ -69,8 +69,12 @@ export type StandIn = {
 /** Sets the fault of a running stand-in: POST {"fault": "slow_headers"}, or {"fault": null}. */
 const CONTROL = '/stand-in/fault'
 
-/** A simulated vendor on a real socket. Its records are those of people.ts. */
-export async function openStandIn(script: VendorScript, port = 0): Promise<StandIn> {
+/** A simulated vendor on a real socket. Its records are those of people.ts. `think` comes before each answer. */
+export async function openStandIn(
+  script: VendorScript,
+  port = 0,
+  think: () => Promise<void> = async () => {},
+): Promise<StandIn> {
   let fault: Fault | undefined
   let refusal: readonly [status: number, message: string] | undefined
   let fixed: VendorReply | undefined
@@ -101,6 +105,7 @@ export async function openStandIn(script: VendorScript, port = 0): Promise<Stand
       headers: request.headers,
       body: parse(body),
     }
+    await think()
     const { status, body: plain } = answerTo(received)
     const answer = edit && received.path !== script.tokenPath ? edit(plain) : plain
     if (fault && applyFault(fault, response, status, answer)) return

@@ -64,7 +64,7 @@ export function createRunningClock(wallNow: () => number = () => performance.now
 const clock = createRunningClock()
 setInterval(clock.tick, TICK_MS).unref()
 
-export const { now: runningNow, ranMs } = clock
+export const { now: runningNow, ranMs, tick: tickRunningClock } = clock
 
 /** Calls back when the event loop has run for this long. Returns a function that prevents it. */
 export function afterRunning(ms: number, done: () => void): () => void {

@@ -17,7 +17,10 @@ afterEach(async () => {
 
 /** A server with two vendors. `ask` resolves to the status, and to what was written for it, one name for each commit. */
 async function openShop(engine: string) {
-  const vendors = (await Promise.all([dojah, blusalt].map(openStandIn))) as [StandIn, StandIn]
+  const vendors = (await Promise.all([dojah, blusalt].map((script) => openStandIn(script)))) as [
+    StandIn,
+    StandIn,
+  ]
   opened.push(...vendors)
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
   const server = await openTestApp({

@@ -44,8 +44,26 @@ describe('tabbat doctor', () => {
       'ports',
       'proxy',
     ]
-    const database = ['database', 'clock', 'postgresql', 'connections', 'patroni', 'root key', 'audit rows']
-    const others = ['checkpoints', 'erasures', 'revocations', 'backups', 'sources', 'webhooks', 'nodes']
+    const database = [
+      'database',
+      'data',
+      'clock',
+      'postgresql',
+      'connections',
+      'patroni',
+      'root key',
+      'audit rows',
+    ]
+    const others = [
+      'checkpoints',
+      'erasures',
+      'revocations',
+      'backups',
+      'sources',
+      'webhooks',
+      'notices',
+      'nodes',
+    ]
     expect(names).toEqual([...local, ...database, ...others])
     expect(stdout).toMatch(/^ok {7}backups {6}The last was made on /m)
     expect((await examine(settings)).healthy).toBe(true)
