@@ -255,11 +255,12 @@ function createPending({ send, context }: DemoServer, clock: ShiftedClock): Pend
   }
 }
 
-const TOLD_WITHIN_MS = 30_000
+/** An end that is not told now is told when the vendor is needed again. */
+const TOLD_WITHIN_MS = { down: 30_000, up: 6000 } as const
 
 /** A server looks at its vendors every two seconds. */
 async function waitUntilTold({ store }: DemoServer['context'], isDown: boolean): Promise<void> {
-  const until = performance.now() + TOLD_WITHIN_MS
+  const until = performance.now() + TOLD_WITHIN_MS[isDown ? 'down' : 'up']
   while (performance.now() < until) {
     const states = await store.events.listStates()
     if (states.some(({ name, state }) => name.startsWith('source:') && state === 'down') === isDown) return

@@ -317,9 +317,10 @@ function planIncident(plan: Plan, random: Random): void {
     plan.visit(both + count * 2 * MINUTE_MS, drawVisit(random, random.pick(['checkout', 'loans', 'loans'])))
   plan.add(onlyOne, { kind: 'vendors', dojah: false, prembly: true })
   plan.add(end, { kind: 'vendors', dojah: true, prembly: true })
-  for (let count = 0; count < 12; count++)
-    plan.visit(end + (count + 1) * 20_000, drawVisit(random, random.pick(['checkout', 'loans'])))
-  plan.add(end + 6 * MINUTE_MS, { kind: 'told', down: false })
+  // Enough of each kind that the breakers close.
+  for (let count = 0; count < 24; count++)
+    plan.visit(end + (count + 1) * 20_000, drawVisit(random, random.pick(['checkout', 'loans', 'loans'])))
+  plan.add(end + 9 * MINUTE_MS, { kind: 'told', down: false })
 }
 
 /** The pharmacy is close to its quota today. */
