@@ -371,7 +371,7 @@ async function claimDue(tx: Database, { channel, leaseMs }: Claim, processNow: n
       `SELECT n.kind, n.level AS notice_level, i.id, i.name, i.scope, i.text, i.began_at, i.ended_at
        FROM notices n JOIN incidents i ON i.id = n.incident_id
        WHERE n.channel = $1 AND n.state = 'waiting' AND n.due_at <= CAST($2 AS BIGINT)
-       ORDER BY n.created_at, i.id LIMIT ${MAX_CLAIMED}`,
+       ORDER BY n.created_at, i.name, i.scope, i.id LIMIT ${MAX_CLAIMED}`,
     )
     .all(channel, now)
   const notices = due.map(DUE.decode).map(
