@@ -48,6 +48,8 @@ export type Book = {
   readonly batches: BatchFacts[]
   /** Keys that were revoked, and when it was confirmed; infinite while that is not known. */
   readonly revoked: Map<string, number>
+  /** By id, when that was confirmed. A key that was rolled before has another id, and stays valid. */
+  readonly revokedIds: Map<string, number>
   /** Numbers that were erased, and when it was confirmed; infinite while that is not known. */
   readonly erased: Map<string, number>
 }
@@ -59,6 +61,7 @@ export const createBook = (): Book => ({
   pending: new Map(),
   batches: [],
   revoked: new Map(),
+  revokedIds: new Map(),
   erased: new Map(),
 })
 

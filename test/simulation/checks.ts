@@ -410,8 +410,8 @@ function findRestoreFaults(facts: Facts): string[] {
       erased: new Map([...book.erased].filter(([, at]) => at < begunAt)),
     }
     const then = { ...facts, ...restored, book: before }
-    const valid = restored.rows('api_keys').flatMap(({ name, revoked_at }) => {
-      const revokedAt = book.revoked.get(String(name)) ?? Number.POSITIVE_INFINITY
+    const valid = restored.rows('api_keys').flatMap(({ id, name, revoked_at }) => {
+      const revokedAt = book.revokedIds.get(String(id)) ?? Number.POSITIVE_INFINITY
       return revoked_at === null && revokedAt < begunAt ? [`${name} was revoked, and is valid`] : []
     })
     return [

@@ -57,12 +57,16 @@ export function openOperators({ cluster, book, template, keys, settings, backupD
       const name = caller()
       // Whether it is done is known only if it ends well; from now on nothing is expected of the key.
       book.revoked.set(name, Number.POSITIVE_INFINITY)
+      const id = ids.get(name) ?? ''
       const done = await onServer((desk) =>
         product()
-          .revokeKey(desk, ids.get(name) ?? '')
+          .revokeKey(desk, id)
           .then(() => true),
       )
-      if (done) book.revoked.set(name, world().elapsedMs)
+      if (done) {
+        book.revoked.set(name, world().elapsedMs)
+        book.revokedIds.set(id, world().elapsedMs)
+      }
       world().note(`${name} is revoked: ${done === true}`)
     },
     roll: async () => {
