@@ -206,7 +206,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'one-guess-too-many': {
     says: 'a key may guess once more (`>` for `>=`)',
     breaks: 'no more wrong guesses than the limit',
-    seed: 1,
+    seed: 6,
     defect: {
       file: 'src/ledger/guess-rule.ts',
       find: 'byKey >= maxByKey',
