@@ -224,6 +224,6 @@ function notePending(told: Told, reference: string, { status, body }: Reply): vo
   // Of a person whom a vendor knows, with the right phone.
   if (code === 'not_verified') addFault(told, `${reference}: a false "not verified" to a pending question`)
   noteOutcome(told, reference, status, code)
-  told.pending.delete(reference)
-  told.pendingEnded += 1
+  // On a slow machine two looks at one question are under way at a time.
+  if (told.pending.delete(reference)) told.pendingEnded += 1
 }
