@@ -101,6 +101,8 @@ function toCode({ text, lang = '' }: Tokens.Code): string {
     : toCommandBlock(language, text).safe
 }
 
+const MANY_COLUMNS = 4
+
 /** Each cell names its column, for a narrow screen, where a row is shown as a card. */
 function toTable({ header, rows }: Tokens.Table, inline: (tokens: Tokens.TableCell['tokens']) => string) {
   const titles = header.map(({ tokens }) => inline(tokens))
@@ -109,11 +111,16 @@ function toTable({ header, rows }: Tokens.Table, inline: (tokens: Tokens.TableCe
       ({ tokens }, index) =>
         html`<td data-title="${toPlainText(titles[index] ?? '')}">${raw(inline(tokens))}</td>`,
     )
-  return html`<table class="text">
+  const table = html`<table class="text">
 <thead><tr>${titles.map((title) => (title === '' ? html`<td></td>` : html`<th scope="col">${raw(title)}</th>`))}</tr></thead>
 <tbody>${rows.map((cells) => html`<tr>${toCells(cells)}</tr>\n`)}</tbody>
 </table>
-`.safe
+`
+  // Many columns need more than the width of the text: such a table scrolls.
+  return titles.length < MANY_COLUMNS
+    ? table.safe
+    : html`<div class="wide" tabindex="0" role="region" aria-label="Table: ${toPlainText(titles.join(', '))}">${table}</div>`
+        .safe
 }
 
 /**
