@@ -17,7 +17,7 @@ const DIALOG_BUTTONS: Readonly<Partial<Record<PageName, readonly string[]>>> = {
   account: ['Set up an authenticator app'],
 }
 const OTHER_BUTTONS =
-  /^((Show|Copy) .*|Export CSV: .*|Previous|Next|Sign out|Verify the log|Today|This month|Last month|Check now: .*|Clear|Send|Search|Compare with this file|Look up|Unlock|Make the report|Change password|(Change|Roll|Revoke)? ?integration tests|Verify (NIN|BVN)|.* bundles|TV add-ons|Void: .*)$/
+  /^((Show|Copy) .*|Export CSV: .*|Previous|Next|Sign out|Verify the log|Today|This month|Last month|Check now: .*|Clear|Send|Send a test|Search|Compare with this file|Look up|Unlock|Make the report|Change password|(Change|Roll|Revoke)? ?integration tests|Verify (NIN|BVN)|.* bundles|TV add-ons|Void: .*)$/
 
 const READ_FOCUS =
   "(document.activeElement.getAttribute('aria-label') || document.activeElement.textContent).trim()"

@@ -30,10 +30,10 @@ describe('the compressed script', () => {
     expect(toBytes(first)).toBeLessThanOrEqual(20_000)
   })
 
-  it('of a page, with what it imports besides, has at most 35 kB', () => {
+  it('of a page, with what it imports besides, has at most 37 kB', () => {
     expect(pages.length).toBeGreaterThan(PAGES.length - 1)
     const sizes = pages.map((name) => [name, toBytes(findScripts(name).difference(first))] as const)
-    expect(sizes.filter(([, bytes]) => bytes > 35_000)).toEqual([])
+    expect(sizes.filter(([, bytes]) => bytes > 37_000)).toEqual([])
   })
 })
 

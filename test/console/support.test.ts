@@ -240,7 +240,7 @@ describe.skipIf(!CHROMIUM)('support', () => {
       await page.getByText('first_name=no').waitFor()
       await expectDone(page)
       await page.getByRole('button', { name: 'Send', exact: true }).click()
-      await page.getByText('Idempotent-Replayed').waitFor(SLOW)
+      await page.getByText('Idempotent-Replayed', { exact: true }).waitFor(SLOW)
       // What was typed is in no address, also not after another operation was chosen.
       await page.getByRole('button', { name: 'Verify BVN' }).click()
       await page.waitForURL(/#\/try\?operation=verify_bvn$/)
