@@ -34,6 +34,8 @@ export type OverviewCache<T> = { readonly read: (query: OverviewQuery) => Promis
 const FRESH_MS = 1000
 /** Figures are kept this many times as long as they took to compute, so that computing takes at most 5 % of the time. */
 const KEPT_TIMES = 20
+/** But never longer: on a busy machine, who watches an outage would see the figures of before it. */
+const MAX_KEPT_MS = 10_000
 /** A range of one's own makes an entry of its own. */
 const MAX_ENTRIES = 50
 
@@ -52,7 +54,8 @@ export function createOverviewCache<T>(compute: (query: OverviewQuery) => Promis
       if (entries.size > MAX_ENTRIES && oldest !== undefined) entries.delete(oldest)
       entry.value.then(
         () => {
-          entry.until = now + Math.max(FRESH_MS, KEPT_TIMES * (performance.now() - now))
+          const tookMs = performance.now() - now
+          entry.until = now + tookMs + Math.min(Math.max(FRESH_MS, KEPT_TIMES * tookMs), MAX_KEPT_MS)
         },
         () => entries.delete(name),
       )
