@@ -16,7 +16,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'backup-cuts-pages': {
     says: 'a backup has the first 60 rows of each page alone',
     breaks: 'a restored backup has what was confirmed before it',
-    seed: 1,
+    seed: 6,
     defect: {
       file: 'src/backup/snapshot.ts',
       find: 'yield rows.map((',
@@ -36,7 +36,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'synchronous-off': {
     says: 'SQLite does not wait for the disk',
     breaks: 'no acknowledged verification without its rows',
-    seed: 14,
+    seed: 11,
     defect: {
       file: 'src/database/sqlite.ts',
       find: 'PRAGMA synchronous = FULL',
@@ -46,7 +46,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'answer-before-outcome': {
     says: 'the caller is answered before the outcome is written',
     breaks: 'no acknowledged verification without its rows',
-    seed: 11,
+    seed: 14,
     defect: {
       file: 'src/verification/verify.ts',
       find: 'await recordOutcome(verification, commits, claim, decision, response)',
@@ -56,7 +56,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'replay-not-awaited': {
     says: 'a repeated answer is given before its audit row is written',
     breaks: 'no acknowledged verification without its rows',
-    seed: 94,
+    seed: 55,
     defect: {
       file: 'src/verification/replay.ts',
       find: "await endAfter(request.trace?.startStep('commit'), audit.record([entry]))",
@@ -96,7 +96,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'number-not-compared': {
     says: 'the number in the answer of a vendor is not read',
     breaks: 'no false "not verified"',
-    seed: 7,
+    seed: 1,
     defect: {
       file: 'src/sources/vendor-file/answer.ts',
       find: 'return isMissing && mayBeMissing ? question.number : number',
@@ -106,7 +106,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'one-call-too-many': {
     says: 'an Idempotency-Key may pay for one call more (`<=` for `<`)',
     breaks: 'paid calls within the budget',
-    seed: 7,
+    seed: 1,
     defect: {
       file: 'src/ledger/sqlite-append.ts',
       find: 'AND paid_calls - $6 < $5',
@@ -116,7 +116,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'calls-forgotten': {
     says: 'a failed request deletes its Idempotency-Key together with the count of paid calls',
     breaks: 'paid calls within the budget',
-    seed: 7,
+    seed: 1,
     defect: {
       file: 'src/ledger/sqlite-append.ts',
       find: 'AND paid_calls <= $5',
@@ -126,7 +126,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'timeout-refunded': {
     says: 'a call that timed out is refunded, and the vendor bills it',
     breaks: 'spend equals the ledgers of the vendors',
-    seed: 1,
+    seed: 9,
     defect: {
       file: 'src/sources/guard/call-guard.ts',
       find: "sent && reason !== 'refused' && reason !== 'throttled'",
@@ -136,7 +136,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'refusal-not-refunded': {
     says: 'a call that the vendor refused stays counted',
     breaks: 'spend equals the ledgers of the vendors',
-    seed: 10,
+    seed: 8,
     defect: {
       file: 'src/sources/guard/call-guard.ts',
       find: 'if (failure && !isPaid(failure)) spending.refund()',
@@ -156,7 +156,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'claim-taken-early': {
     says: 'an Idempotency-Key is taken from a request that is still running',
     breaks: 'one outcome per Idempotency-Key',
-    seed: 4,
+    seed: 9,
     defect: {
       file: 'src/ledger/idempotency-table.ts',
       find: 'AND (lease_until <= ',
@@ -166,7 +166,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'answer-forgotten': {
     says: 'the answer under an Idempotency-Key is kept as long as a lease: 30 seconds',
     breaks: 'one outcome per Idempotency-Key',
-    seed: 1,
+    seed: 15,
     defect: {
       file: 'src/verification/idempotency.ts',
       find: 'response),\n      expiresAt: steadyNow() + STORED_MS,',
@@ -176,7 +176,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'unbilled-calls-kept': {
     says: 'calls that were not billed stay counted for their Idempotency-Key',
     breaks: 'every Idempotency-Key is answered when all is calm',
-    seed: 87,
+    seed: 51,
     defect: {
       file: 'src/verification/idempotency.ts',
       find: '({ claim: id, refunded, failure: toFailure(error) })',
@@ -216,7 +216,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'guesses-of-one-commit': {
     says: 'guesses that share a commit do not count each other',
     breaks: 'no more wrong guesses than the limit',
-    seed: 1,
+    seed: 7,
     defect: {
       file: 'src/ledger/commit.ts',
       find: 'counts.addTo(guess, facts.guesses[index] as GuessFacts)',
@@ -226,7 +226,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'guess-left-open': {
     says: 'a wrong guess stays under way, and the next start of the node withdraws it',
     breaks: 'no more wrong guesses than the limit',
-    seed: 16,
+    seed: 17,
     defect: {
       file: 'src/verification/guess-limit.ts',
       find: 'return guess.counted && guess.id !== undefined',
@@ -276,7 +276,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'event-overtakes': {
     says: 'an event does not wait for earlier ones with the same reference',
     breaks: 'every webhook is delivered or waiting, in order',
-    seed: 34,
+    seed: 65,
     defect: {
       file: 'src/webhooks/delivery-table.ts',
       find: 'AND p.reference = d.reference AND p.position',
@@ -336,7 +336,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'answer-not-erased': {
     says: 'an erasure leaves the answers under Idempotency-Keys',
     breaks: 'an erased person is found nowhere',
-    seed: 7,
+    seed: 2,
     defect: {
       file: 'src/people/erase-rows.ts',
       find: 'SET sealed = NULL, owner',
@@ -356,7 +356,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'revocation-ignored': {
     says: 'the time of a revocation is compared the wrong way round',
     breaks: 'a revoked key is refused',
-    seed: 41,
+    seed: 42,
     defect: {
       file: 'src/keys/authenticate.ts',
       find: 'row.revokedAt !== undefined || row.mode',
@@ -366,7 +366,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'key-trusted-too-long': {
     says: 'a key is trusted for minutes without a look at the database, as if the database had failed',
     breaks: 'a revoked key is refused',
-    seed: 49,
+    seed: 38,
     defect: {
       file: 'src/keys/authenticate.ts',
       find: 'known && known.until > now()',
