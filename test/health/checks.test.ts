@@ -142,6 +142,7 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
   it('finds nothing wrong with a new database, but warns about what lies beside it', async () => {
     const settings = await open()
     expect(await check(settings)).toEqual({
+      data: expect.stringMatching(/^ok/),
       postgresql: expect.stringMatching(engine === 'sqlite' ? /^skipped/ : /^ok/),
       connections: expect.stringMatching(engine === 'sqlite' ? /^skipped/ : /^ok: PostgreSQL allows \d+/),
       patroni: expect.stringMatching(/^skipped/),
