@@ -8,7 +8,7 @@ const MAX_PAUSE_MS = 60_000
 
 /**
  * Server-sent events of one kind; without a path, none. Browsers open a stream again that broke off, but not one that was refused, for
- * example with 503 while the database is away: then this does, with longer and longer pauses.
+ * example with 503 while the database cannot be reached: then this does, with longer and longer pauses.
  */
 export function useEventStream(
   path: string | undefined,

@@ -183,7 +183,7 @@ function UnrecordedNote({ outcome = '' }: { outcome: string | undefined }) {
   return (
     <p class="dim">
       Only pending verifications and rows of batches end so in the audit log. A direct request that was
-      refused with 429 is not written: nobody was looked up. It is on the page{' '}
+      refused with 429 is not written: no person was looked up. It is on the page{' '}
       <a href={`${toHash('requests')}?code=${outcome}`}>Requests</a>.
     </p>
   )
