@@ -33,7 +33,12 @@ export function addDemoCommand(program: Command): void {
   const command = program
     .command('demo')
     .description('show a filled console: a month of synthetic traffic in a folder that is deleted at the end')
-    .option('--seed <number>', 'the same seed plans the same month; a few outcomes may differ', readNumber(0, 2 ** 32 - 1), 1)
+    .option(
+      '--seed <number>',
+      'the same seed plans the same month; a few outcomes may differ',
+      readNumber(0, 2 ** 32 - 1),
+      1,
+    )
     .option('--days <number>', 'how many days', readNumber(1, 31), 30)
     .option('--port <port>', 'port of the API on 127.0.0.1; 0: any that is free', readNumber(0, 65_535), 0)
     .option('--admin-port <port>', 'port of the console on 127.0.0.1; 0: any', readNumber(0, 65_535), 0)
