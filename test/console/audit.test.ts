@@ -97,6 +97,29 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     visitor.expectClean()
   })
 
+  it('searches also while the first list is loading', async () => {
+    const { page } = visitor
+    const released = Promise.withResolvers<void>()
+    let count = 0
+    await page.route('**/admin/audit/verifications/search', async (route) => {
+      count += 1
+      if (count === 1) await released.promise
+      await route.continue()
+    })
+    await page.reload()
+    await openFilters()
+    await page.getByRole('textbox', { name: 'Consent reference' }).fill('shop/18')
+    await page.keyboard.press('Enter')
+    await page.getByText('Nothing fits this search.').waitFor()
+    released.resolve()
+    await page.unrouteAll({ behavior: 'wait' })
+    expect(await page.getByText('Nothing fits this search.').count()).toBe(1)
+    await openFilters()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await countListed().toBe(4)
+    visitor.expectClean()
+  })
+
   it('has the keyed hash of a typed number in the address, and not the number', async () => {
     const { page } = visitor
     const asked: string[] = []

@@ -49,12 +49,11 @@ type AuditFormProps = {
   readonly view: AuditView
   readonly filters: AuditFilters
   readonly options: AuditOptions | undefined
-  readonly isBusy: boolean
   readonly error: ApiError | undefined
   readonly onSearch: (filters: AuditFilters, number: TypedNumber | undefined) => void
 }
 
-export function AuditForm({ view, filters, options, isBusy, error, onSearch }: AuditFormProps) {
+export function AuditForm({ view, filters, options, error, onSearch }: AuditFormProps) {
   const [draft, setDraft] = useState(() => toDraft(filters))
   const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
   const address = JSON.stringify(filters)
@@ -76,7 +75,8 @@ export function AuditForm({ view, filters, options, isBusy, error, onSearch }: A
       </div>
       <ErrorNote error={error} />
       <div class="bar">
-        <SubmitButton isBusy={isBusy}>Search</SubmitButton>
+        {/* Also while a list is loading: the newer search takes its place. */}
+        <SubmitButton isBusy={false}>Search</SubmitButton>
         <button type="button" class="plain" onClick={() => onSearch({}, undefined)}>
           Clear
         </button>

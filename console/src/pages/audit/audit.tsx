@@ -89,7 +89,6 @@ function Search() {
             view={view}
             filters={filters}
             options={options.value}
-            isBusy={found.isBusy}
             error={found.error}
             onSearch={search}
           />
