@@ -63,7 +63,9 @@ export function unseal(key: KeyObject, sealed: Uint8Array, associatedData: Uint8
 
 function open(key: KeyObject, sealed: Uint8Array, associatedData: Uint8Array): Buffer {
   const end = sealed.length - TAG_BYTES
-  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES))
+  // With the length of the tag: a value of a few bytes would be opened with a tag of a few bytes, which can be guessed.
+  const options = { authTagLength: TAG_BYTES }
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES), options)
   decipher.setAAD(associatedData)
   decipher.setAuthTag(sealed.subarray(end))
   const plain = decipher.update(sealed.subarray(NONCE_BYTES, end))
