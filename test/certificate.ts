@@ -17,7 +17,8 @@ type Options = {
   readonly name?: string
   readonly from?: number
   readonly until?: number
-  readonly kind?: 'ec' | 'rsa'
+  /** `weak`: refused by TLS 1.2 and later. */
+  readonly kind?: 'ec' | 'rsa' | 'weak'
 }
 
 export function createCertificate({
@@ -29,7 +30,7 @@ export function createCertificate({
   const { publicKey, privateKey } =
     kind === 'ec'
       ? generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
-      : generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('rsa', { modulusLength: kind === 'weak' ? 1024 : 2048 })
   const algorithm = kind === 'ec' ? ECDSA_SHA256 : RSA_SHA256
   const body = toBody({ publicKey, algorithm, name, from, until })
   const signature = sign('sha256', body, privateKey)

@@ -15,12 +15,15 @@ export class FailedKeyCommand extends UserError {
  * Runs the command that prints the root key, without a shell and with an empty standard input. What it prints is used in no
  * message, not even its standard error: a script that traces itself prints the key there.
  */
-export function runKeyCommand([program = '', ...args]: readonly string[]): Promise<string> {
+export function runKeyCommand(
+  [program = '', ...args]: readonly string[],
+  timeoutMs = TIMEOUT_MS,
+): Promise<string> {
   return new Promise((resolve, reject) => {
-    const options = { timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES, killSignal: 'SIGKILL' } as const
+    const options = { timeout: timeoutMs, maxBuffer: MAX_BYTES, killSignal: 'SIGKILL' } as const
     const child = execFile(program, args, options, (error, output) => {
       if (!error) return resolve(output)
-      reject(new FailedKeyCommand(`${NAME} ${toReason(error)}. ${toAdvice(error)}`))
+      reject(new FailedKeyCommand(`${NAME} ${toReason(error, timeoutMs)}. ${toAdvice(error)}`))
     })
     // A program that does not read its input closes it early.
     child.stdin?.on('error', () => {}).end()
@@ -29,9 +32,9 @@ export function runKeyCommand([program = '', ...args]: readonly string[]): Promi
 
 type Failure = Error & { readonly code?: unknown; readonly killed?: boolean; readonly signal?: unknown }
 
-function toReason({ code, killed, signal }: Failure): string {
+function toReason({ code, killed, signal }: Failure, timeoutMs: number): string {
   if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `printed more than ${MAX_BYTES} bytes`
-  if (killed) return `did not finish within ${TIMEOUT_MS / 1000} seconds`
+  if (killed) return `did not finish within ${timeoutMs / 1000} seconds`
   if (typeof code === 'number') return `exited with code ${code}`
   if (typeof code === 'string') return `could not be started (${code})`
   return `was ended by the signal ${signal}`

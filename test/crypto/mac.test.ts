@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createMacWriter, toMac, toTextMac } from '../../src/crypto/mac.ts'
+import { createMacWriter, toBlindIndex, toBlindIndexText, toMac, toTextMac } from '../../src/crypto/mac.ts'
 
 describe('a message authentication code', () => {
   it('is the one of RFC 4231', () => {
@@ -52,7 +52,45 @@ describe('a message authentication code', () => {
     )
   })
 
+  it('is the same for messages around the size of what is kept ready', () => {
+    const key = createSecretKey(Buffer.alloc(32, 1))
+    const writer = createMacWriter(key)
+    const target = Buffer.alloc(32)
+    for (const size of [0, 1, 2047, 2048, 2049, 5000, 20_000]) {
+      const message = Buffer.alloc(size, 'message')
+      const expected = createHmac('sha256', key).update(message).digest()
+      expect(toMac(key, message), `${size} bytes`).toEqual(expected)
+      writer.put(message, 0, size)
+      writer.write(target, 0)
+      expect(target, `${size} bytes`).toEqual(expected)
+    }
+    // 128 and 129 characters of three bytes each.
+    for (const text of ['₦'.repeat(128), '₦'.repeat(129)])
+      expect(toTextMac(key, text)).toBe(createHmac('sha256', key).update(text).digest('hex'))
+  })
+
   it('refuses a key that would have to be hashed first', () => {
     expect(() => toMac(createSecretKey(Buffer.alloc(65)), Buffer.alloc(1))).toThrow(/longer than a block/)
+  })
+})
+
+describe('a blind index', () => {
+  const key = createSecretKey(Buffer.alloc(32, 1))
+  const macOf = (text: string) => createHmac('sha256', key).update(text).digest('hex')
+
+  it.each([
+    ['nin', '70123456789', 'nin:70123456789'],
+    ['bvn', '70123456789', 'bvn:70123456789'],
+    ['nin', 'AB123456789012CD', 'vnin:AB123456789012CD'],
+  ] as const)('of a %s %s is in a domain of its own', (kind, number, message) => {
+    expect(toBlindIndexText(key, kind, number)).toBe(macOf(message))
+    expect(toBlindIndex(key, kind, number)).toEqual(Buffer.from(macOf(message), 'hex'))
+  })
+
+  it('differs for another key', () => {
+    const other = createSecretKey(Buffer.alloc(32, 2))
+    expect(toBlindIndexText(other, 'nin', '70123456789')).not.toBe(
+      toBlindIndexText(key, 'nin', '70123456789'),
+    )
   })
 })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadRootKeys, parseRootKey } from '../../src/crypto/root-key.ts'
+import { runKeyCommand } from '../../src/crypto/root-key-command.ts'
 
 const KEY = 'ab'.repeat(32)
 const OTHER = 'cd'.repeat(32)
@@ -62,9 +63,18 @@ describe('a command that prints no key', () => {
     expect(message).not.toContain(KEY.slice(0, 16))
   })
 
-  it('does not end', async () => {
-    const message = await messageOf(load(runs(`console.log('${KEY}'); setInterval(() => {}, 1000)`)))
-    expect(message).toContain('did not finish within 10 seconds')
+  it('is no program', async () => {
+    const file = join(newFolder(), 'key.txt')
+    writeFileSync(file, KEY, { mode: 0o600 })
+    expect(await messageOf(load([file]))).toContain(
+      'could not be started (EACCES). Its first word must be an executable program: no shell runs it.',
+    )
+  })
+
+  it('does not end, also when asked to', async () => {
+    const script = `process.on('SIGTERM', () => {}); console.log('${KEY}'); setInterval(() => {}, 1000)`
+    const message = await messageOf(runKeyCommand(runs(script), 500))
+    expect(message).toContain('did not finish within 0.5 seconds. Run it in a terminal')
     expect(message).not.toContain(KEY.slice(0, 16))
   })
 })

@@ -1,24 +1,8 @@
-import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  mkdtempSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, copyFileSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { createRootKeyText } from '../../src/crypto/root-key.ts'
-import { readSecretFile } from '../../src/crypto/secret-file.ts'
-import { UntrustedPath } from '../../src/crypto/trusted-path.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { newDataDir, type Settings, startServer, tabbat } from './tabbat.ts'
-
-const MODULE = new URL('../../src/crypto/secret-file.ts', import.meta.url).href
-const [USER, OTHER_USER] = [4712, 4711]
 
 let dataDir: string
 let settings: Settings
@@ -67,45 +51,5 @@ describe('a root.key that others can reach', () => {
     expect((await tabbat(settings, 'keys', 'list')).code).toBe(0)
     chmodSync(elsewhere, 0o772)
     expect((await tabbat(settings, 'keys', 'list')).stderr).toContain(`chmod go-w ${elsewhere}`)
-  })
-})
-
-describe('a secret in a file that the operator names', () => {
-  const made: string[] = []
-  afterAll(() => {
-    for (const path of made) rmSync(path)
-  })
-  const write = (folder: string, mode: number) => {
-    const path = join(folder, `tabbat secret ${process.pid}`)
-    writeFileSync(path, createRootKeyText(), { mode })
-    chmodSync(path, mode)
-    made.push(path)
-    return path
-  }
-
-  it('may be read by its group, and not by everyone', () => {
-    const path = write(dataDir, 0o644)
-    expect(() => readSecretFile(path, 'mounted')).toThrow(UntrustedPath)
-    expect(() => readSecretFile(path, 'mounted')).toThrow(`chmod 640 '${path}'`)
-    chmodSync(path, 0o640)
-    expect(readSecretFile(path, 'mounted')).toHaveLength(44)
-    expect(() => readSecretFile(path, 'private')).toThrow(`chmod 600 '${path}'`)
-  })
-
-  it.skipIf(process.platform !== 'linux')('may be read by everyone where containers mount secrets', () => {
-    const path = write('/dev/shm', 0o444)
-    expect(readSecretFile(path, 'mounted')).toHaveLength(44)
-    chmodSync(path, 0o646)
-    expect(() => readSecretFile(path, 'mounted')).toThrow(UntrustedPath)
-  })
-
-  it.skipIf(process.getuid?.() !== 0)('must not belong to another user (only root can make one)', () => {
-    chmodSync(dataDir, 0o755)
-    chownSync(keyFile(), OTHER_USER, -1)
-    chmodSync(keyFile(), 0o644)
-    expect(() => readSecretFile(keyFile(), 'mounted')).toThrow(/sudo chown 0 /)
-    const read = `import(${JSON.stringify(MODULE)}).then((m) => m.readSecretFile(${JSON.stringify(keyFile())}, 'mounted'))`
-    const { stderr } = spawnSync('node_modules/.bin/node', ['-e', read], { uid: USER, encoding: 'utf8' })
-    expect(stderr).toContain(`sudo chown ${USER} ${keyFile()}`)
   })
 })

@@ -17,7 +17,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText } from '../../src/crypto/root-key.ts'
-import { refuseUntrustedPath } from '../../src/crypto/trusted-path.ts'
 import { newDataDir, runProgram, type Settings, startServer, TABBAT, tabbat } from './tabbat.ts'
 
 const FILE = resolve(TABBAT.file)
@@ -167,54 +166,6 @@ describe('a data folder that another user can change', () => {
     expect((await tabbat(settings, 'keys', 'list')).code).toBe(0)
     lchownSync(dataDir, OTHER, -1)
     await refused(dataDir)
-  })
-})
-
-describe.runIf(isRoot)('a path with .. after a link', () => {
-  it('is checked where it leads', () => {
-    const [own, shared] = [newFolder(), newFolder(0o777)]
-    for (const path of [join(own, 'data'), join(shared, 'below'), join(shared, 'data')]) mkdirSync(path)
-    chownSync(join(shared, 'data'), OTHER, OTHER)
-    symlinkSync(join(shared, 'below'), join(own, 'link'))
-    symlinkSync('link/../data', join(own, 'second'))
-    expect(() => refuseUntrustedPath(`${own}/data`)).not.toThrow()
-    for (const path of [`${own}/link/../data`, `${own}/second`])
-      expect(() => refuseUntrustedPath(path)).toThrow(`write to ${shared},`)
-    symlinkSync(join(own, 'data'), join(own, 'good'))
-    expect(() => refuseUntrustedPath(`${own}/./good/../data`)).not.toThrow()
-  })
-})
-
-describe.runIf(isRoot)('the folders that the deployments make', () => {
-  const MODULE = new URL('../../src/crypto/trusted-path.ts', import.meta.url).href
-  const check = (folder: string) =>
-    spawnSync(
-      'node_modules/.bin/node',
-      ['-e', `import('${MODULE}').then((m) => m.refuseUntrustedFolder('${folder}'))`],
-      { uid: USER, gid: USER, encoding: 'utf8' },
-    ).stderr
-
-  it.each([
-    ['fsGroup of Kubernetes', 0, USER, 0o2775],
-    ['a volume of a container', USER, USER, 0o755],
-    ['StateDirectory of systemd', USER, USER, 0o700],
-    ['an image that runs in the group of root', USER, 0, 0o770],
-  ])('are accepted: %s', (_name, uid, gid, mode) => {
-    const folder = newFolder()
-    chownSync(folder, uid, gid)
-    chmodSync(folder, mode)
-    expect(check(folder)).toBe('')
-  })
-
-  it.each([
-    ['another group may write', USER, OTHER, 0o770],
-    ['everyone may write', USER, USER, 0o2777],
-    ['another user owns it', OTHER, USER, 0o775],
-  ])('are refused if %s', (_name, uid, gid, mode) => {
-    const folder = newFolder()
-    chownSync(folder, uid, gid)
-    chmodSync(folder, mode)
-    expect(check(folder)).toContain('UntrustedPath')
   })
 })
 

@@ -1,7 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText, writeRootKeyFile } from '../../src/crypto/root-key.ts'
-import { seal, toAssociatedData } from '../../src/crypto/seal.ts'
 import { loadKeyring } from '../../src/database/load-keyring.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import { tabbat } from './run.ts'
@@ -67,25 +66,6 @@ describe.concurrent('keys rotate-root', () => {
     expect(await rotate(settings)).toMatchObject({ outcome: 'tidied', version: 1 })
     expect(keysOf(settings)).toEqual([present])
     expect(() => rmSync(`${path}.4711`)).toThrow(/ENOENT/)
-  })
-})
-
-describe('a derived key that was introduced after the last rotation', () => {
-  it('is derived from the present root', async () => {
-    const settings = await newSettings('sqlite')
-    await save(settings, 0, 1)
-    await rotate(settings)
-    await withSealed(settings, async ({ store, rootKeys, keyring }) => {
-      const [root] = rootKeys.candidates
-      if (!root) throw new Error()
-      const plain = { 'blind-index': keyring['blind-index'].export().toString('base64') }
-      const bound = toAssociatedData('carried', Buffer.alloc(0), 2)
-      const carried = seal(root.derive('carry'), Buffer.from(JSON.stringify(plain)), bound).toString('base64')
-      await store.meta.set({ carried_keys: carried })
-      const { keyring: opened } = await loadKeyring(toConfig(settings), store)
-      expect(opened['blind-index'].equals(keyring['blind-index'])).toBe(true)
-      expect(opened.subject.equals(root.derive('subject'))).toBe(true)
-    })
   })
 })
 
