@@ -26,10 +26,14 @@ const READER_KEYS = new Set([
   'title',
   'help',
   'message',
+  'label',
+  'hint',
   'example',
   'examples',
   'text',
 ])
+/** A sentence, also where it has no name, such as the description of a setting. */
+const SENTENCE = /^[A-Z].* .* .*\.$/
 const MAX_KEY_TEXT = 90
 
 /** Every mutant of a file, in the order of its text. */
@@ -63,7 +67,7 @@ export const applyTo = (
 
 /**
  * The file with code that appends the start of each block to the file named by TABBAT_MUTATION_HITS, when the block is first reached
- * in a thread. Lines stay where they are.
+ * in a thread, or in a test. A star marks what other threads and processes than that of the tests reach. Lines stay where they are.
  */
 export function instrument(file: string, text: string): string {
   const probes: Probe[] = []
@@ -90,7 +94,7 @@ export function instrument(file: string, text: string): string {
 const prelude = (file: string) =>
   `function __hit(at){const to=process.env.TABBAT_MUTATION_HITS;if(!to)return;` +
   `const seen=(globalThis.__hits??=new Set()),key=to+${JSON.stringify(` ${file} `)}+at;if(seen.has(key))return;seen.add(key);` +
-  `process.getBuiltinModule('node:fs').appendFileSync(to,${JSON.stringify(`${file} `)}+at+'\\n')}`
+  `process.getBuiltinModule('node:fs').appendFileSync(to,(globalThis.__isTestThread?'':'* ')+${JSON.stringify(`${file} `)}+at+'\\n')}`
 
 type Place = {
   readonly block: number
@@ -123,6 +127,7 @@ function isRun(node: Node, parent: Node): boolean {
   if (/^TS/.test(node.type)) return /^TS(?:As|Satisfies|NonNull)/.test(node.type)
   if (parent.type === 'Property' && parent.key === node) return false
   if (parent.type === 'Property' && READER_KEYS.has(nameOf(parent) ?? '')) return false
+  if (node.type === 'Literal' && SENTENCE.test(String(node.value))) return false
   return !(
     node.type === 'NewExpression' && /Error$/.test((node.callee as Node & { name?: string }).name ?? '')
   )

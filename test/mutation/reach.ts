@@ -1,21 +1,29 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { instrument } from './create-mutants.ts'
 import type { Lane } from './lane.ts'
 
+/** A test, and what it took on the instrumented product. */
+type Timed = { readonly name: string; readonly cpuMs: number; readonly ms: number }
+
+/** Of one test file: its tests, and by block of a file of the product the numbers of the tests that reached it. */
+type TestReach = {
+  readonly tests: readonly Timed[]
+  readonly files: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>>
+}
+
 /** What a test file reached when it last ran on the instrumented product. */
-type Reached = {
+type Reached = TestReach & {
   readonly hash: string
   readonly passed: boolean
   /** The test that failed. */
   readonly by?: string | undefined
-  readonly ms: number
-  /** By file of the product: its hash then, and the blocks that were reached. */
-  readonly files: Readonly<Record<string, { readonly hash: string; readonly blocks: readonly number[] }>>
+  /** By file of the product: its hash then. */
+  readonly hashes: Readonly<Record<string, string>>
 }
 
-export type Reach = Record<string, Reached>
+export type Reach = Readonly<Record<string, Reached>>
 
 const MAX_TEST_MS = 300_000
 
@@ -36,15 +44,21 @@ export async function findReach(
   { cache, files, tried, tests }: Wanted,
   say: (line: string) => void,
 ): Promise<Reach> {
-  const place = join(cache, 'reach.json')
-  const reach: Reach = existsSync(place) ? JSON.parse(readFileSync(place, 'utf8')) : {}
+  const folder = join(cache, 'reach')
+  mkdirSync(folder, { recursive: true })
+  const placeOf = (test: string) => join(folder, `${test.replaceAll('/', '_')}.json`)
+  const reach: Record<string, Reached> = Object.fromEntries(
+    tests
+      .filter((test) => existsSync(placeOf(test)))
+      .map((test) => [test, JSON.parse(readFileSync(placeOf(test), 'utf8'))]),
+  )
   const hashes = new Map([...files].map(([file, text]) => [file, hashOf(text)]))
   const isKnown = (test: string) => {
     const known = reach[test]
     return (
       known?.passed &&
       known.hash === hashOf(readFileSync(join(lane.root, test), 'utf8')) &&
-      Object.entries(known.files).every(([file, { hash }]) => !tried.has(file) || hashes.get(file) === hash)
+      Object.entries(known.hashes).every(([file, hash]) => !tried.has(file) || hashes.get(file) === hash)
     )
   }
   const unknown = tests.filter((test) => !isKnown(test))
@@ -53,9 +67,10 @@ export async function findReach(
   for (const [index, test] of unknown.entries()) {
     const found = await reachOf(lane, test, cache, hashes)
     reach[test] = found
-    writeFileSync(place, JSON.stringify(reach))
+    writeFileSync(placeOf(test), JSON.stringify(found))
     const remark = found.passed ? '' : ` fails without a mutant: ${found.by}`
-    say(`${index + 1} of ${unknown.length} test files: ${test} (${found.ms} ms)${remark}`)
+    const cpuMs = found.tests.reduce((sum, one) => sum + one.cpuMs, 0)
+    say(`${index + 1} of ${unknown.length} test files: ${test} (${cpuMs} ms)${remark}`)
   }
   for (const [file, text] of files) lane.write(file, text)
   return reach
@@ -69,38 +84,90 @@ async function reachOf(
 ): Promise<Reached> {
   const hits = join(cache, 'hits.txt')
   rmSync(hits, { force: true })
-  const outcome = await lane.run({ tests: [test], hits }, MAX_TEST_MS)
-  const lines = existsSync(hits) ? readFileSync(hits, 'utf8').trim().split('\n') : []
-  const found: Record<string, { hash: string; blocks: number[] }> = {}
-  for (const [file = '', block] of new Set(lines).values().map((line) => line.split(' '))) {
-    found[file] ??= { hash: hashes.get(file) ?? '', blocks: [] }
-    found[file].blocks.push(Number(block))
-  }
+  const outcome = await lane.run({ tests: [{ file: test }], hits }, MAX_TEST_MS)
+  const found = readHits(existsSync(hits) ? readFileSync(hits, 'utf8') : '')
   return {
+    ...found,
     hash: hashOf(readFileSync(join(lane.root, test), 'utf8')),
     passed: 'failed' in outcome && !outcome.failed,
     by: 'failed' in outcome ? outcome.by : 'it does not end',
-    ms: 'failed' in outcome ? outcome.ms : MAX_TEST_MS,
-    files: found,
+    hashes: Object.fromEntries(Object.keys(found.files).map((file) => [file, hashes.get(file) ?? ''])),
   }
 }
 
-/** The test files that reach a place, the nearest first, and of these the quickest. */
-export function testsOf(
+/** What no single test reached (hooks of the file, loaded modules, other threads) counts as reached by all tests of the file. */
+export function readHits(text: string): TestReach {
+  const lines = text.split('\n').filter((line) => line !== '')
+  const tests: Timed[] = lines
+    .filter((line) => line.startsWith('{"ends"'))
+    .map((line) => JSON.parse(line))
+    .map(({ ends, cpuMs, ms }) => ({ name: ends, cpuMs, ms }))
+  const numbers = new Map(tests.map(({ name }, number) => [name, number]))
+  const all = new Set(numbers.values())
+  const found: Record<string, Record<string, Set<number>>> = {}
+  const running = new Set<number>()
+  for (const line of lines) {
+    if (line.startsWith('{')) follow(running, numbers, line)
+    else {
+      const [file = '', block = ''] = line.replace(/^\* /, '').split(' ')
+      const by = running.size === 0 || line.startsWith('* ') ? all : running
+      found[file] ??= {}
+      found[file][block] = by.union(found[file][block] ?? new Set())
+    }
+  }
+  const files = Object.entries(found).map(([file, blocks]) => {
+    const lists = Object.entries(blocks).map(([block, by]) => [block, [...by].sort((a, b) => a - b)])
+    return [file, Object.fromEntries(lists)]
+  })
+  return { tests, files: Object.fromEntries(files) }
+}
+
+function follow(running: Set<number>, numbers: ReadonlyMap<string, number>, line: string): void {
+  const { begins, ends } = JSON.parse(line)
+  const number = numbers.get(begins ?? ends)
+  if (number === undefined) return
+  if (ends === undefined) running.add(number)
+  else running.delete(number)
+}
+
+/** Tests of one file, in its order. */
+export type ChosenTests = {
+  readonly file: string
+  readonly names: readonly string[]
+  /** How long they take on a quiet machine, about. */
+  readonly ms: number
+}
+
+/** The tests that reach a place: the nearest files first, and of these the quickest tests, as many as fit the budget, at least one. */
+export function chooseTests(
   root: string,
   reach: Reach,
   { file, block }: { readonly file: string; readonly block: number },
-): string[] {
+  budgetMs: number,
+): ChosenTests[] {
   const room = dirname(file).split('/')[1]
   const distance = (test: string) => {
     if (importsOf(root, test).has(file)) return 0
     return test.split('/')[1] === room ? 1 : 2
   }
-  return Object.entries(reach)
-    .filter(([, { passed, files }]) => passed && files[file]?.blocks.includes(block))
-    .map(([test, { ms }]) => ({ test, ms, distance: distance(test) }))
-    .sort((one, other) => one.distance - other.distance || one.ms - other.ms)
-    .map(({ test }) => test)
+  const near = Object.entries(reach)
+    .filter(([, { passed }]) => passed)
+    .flatMap(([test, { tests, files }]) =>
+      (files[file]?.[block] ?? []).map((number) => ({ test, number, ...(tests[number] as Timed) })),
+    )
+    .map((one) => ({ ...one, distance: distance(one.test) }))
+    .sort((one, other) => one.distance - other.distance || one.cpuMs - other.cpuMs)
+  let spentMs = 0
+  const fitting = near.filter(({ cpuMs }, index) => {
+    if (index > 0 && spentMs + cpuMs > budgetMs) return false
+    spentMs += cpuMs
+    return true
+  })
+  return [...Map.groupBy(fitting, ({ test }) => test)].map(([test, chosen]) => ({
+    file: test,
+    names: chosen.sort((one, other) => one.number - other.number).map(({ name }) => name),
+    ms: chosen.reduce((sum, { ms }) => sum + ms, 0),
+  }))
 }
 
 const imports = new Map<string, ReadonlySet<string>>()

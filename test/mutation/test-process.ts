@@ -1,9 +1,12 @@
 import { join, relative } from 'node:path'
 import { createVitest, type TestModule, type TestSpecification } from 'vitest/node'
 
-/** Runs these test files in this order, until one fails. */
+/** Tests of one file; without names all of them. */
+export type TestFile = { readonly file: string; readonly names?: readonly string[] | undefined }
+
+/** Runs these tests, their files in this order, until one fails. */
 export type RunRequest = {
-  readonly tests: readonly string[]
+  readonly tests: readonly TestFile[]
   /** Files of the product that were changed since the last run. */
   readonly changed?: readonly string[]
   /** The instrumented product notes here what it reached. */
@@ -35,6 +38,7 @@ const vitest = await createVitest(
     maxWorkers: 1,
     bail: 1,
     include: ['test/**/*.test.ts'],
+    setupFiles: ['test/mutation/note-tests.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
@@ -57,16 +61,19 @@ const vitest = await createVitest(
 
 process.on('message', async ({ tests, changed = [], hits }: RunRequest) => {
   const startedAt = performance.now()
-  if (hits !== undefined) process.env.TABBAT_MUTATION_HITS = hits
+  if (hits === undefined) delete process.env.TABBAT_MUTATION_HITS
+  else process.env.TABBAT_MUTATION_HITS = hits
   for (const file of changed) vitest.invalidateFile(join(root, file))
-  order = tests
+  order = tests.map(({ file }) => file)
   const [project] = vitest.projects
-  const specifications = tests.map((test) => project?.createSpecification(join(root, test)))
+  const specifications = tests.map(({ file, names }) =>
+    project?.createSpecification(join(root, file), names && { testNames: [...names] }),
+  )
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(
     specifications.filter((one) => one !== undefined),
   )
   // Vitest also knows the results of earlier runs.
-  const failed = testModules.find((module) => tests.includes(relative(root, module.moduleId)) && !module.ok())
+  const failed = testModules.find((module) => order.includes(relative(root, module.moduleId)) && !module.ok())
   const reply: RunReply = {
     failed: failed !== undefined || unhandledErrors.length > 0,
     by: failed ? describe(failed) : unhandledErrors.length > 0 ? 'an error outside the tests' : undefined,

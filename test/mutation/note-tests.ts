@@ -1,0 +1,30 @@
+import { appendFileSync } from 'node:fs'
+import { afterEach, beforeEach } from 'vitest'
+
+/**
+ * Loaded before each test file. While the reach of tests is found, it notes among the blocks that are reached where a test begins and
+ * ends, and the processor time that it took: unlike its duration, this is the same on a busy machine.
+ */
+const to = process.env.TABBAT_MUTATION_HITS
+const noted = globalThis as { __hits?: Set<string>; __isTestThread?: boolean }
+noted.__isTestThread = true
+
+if (to !== undefined) {
+  const begun = new Map<string, { cpu: NodeJS.CpuUsage; at: number }>()
+  beforeEach(({ task }) => {
+    // What earlier tests reached is noted again.
+    noted.__hits?.clear()
+    begun.set(task.id, { cpu: process.cpuUsage(), at: performance.now() })
+    note({ begins: task.fullTestName })
+  })
+  afterEach(({ task }) => {
+    const start = begun.get(task.id)
+    const { user, system } = process.cpuUsage(start?.cpu)
+    const ms = Math.round(performance.now() - (start?.at ?? 0))
+    note({ ends: task.fullTestName, cpuMs: Math.round((user + system) / 1000), ms })
+  })
+}
+
+function note(line: object): void {
+  appendFileSync(to as string, `${JSON.stringify(line)}\n`)
+}
