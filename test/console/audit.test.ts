@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
-import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
+import { CHROMIUM, COLOUR_RULES, findAxeViolations, launch, type Visit, visit } from './browser.ts'
 import { acceptInvitation, type ConsoleServer, startConsoleServer } from './console-server.ts'
 
 const NIN = '45678901234'
@@ -241,21 +241,19 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
 
   it.each([390, 768, 1024, 1440])('holds at %i px and at twice the zoom, in both themes', async (width) => {
     const { page } = visitor
-    for (const [scheme, wide] of [
-      ['light', width],
-      ['dark', width],
-      ['light', width / 2],
-    ] as const) {
+    for (const scheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme: scheme })
-      await page.setViewportSize({ width: wide, height: 900 })
       // Opened anew: colours do not change under the eyes of axe.
       await page.goto('about:blank')
       await page.goto(`${server.admin}/console#/audit?purpose=loan`)
       await countListed().toBe(1)
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
-        Math.max(wide, 320),
-      )
-      expect(await findAxeViolations(page)).toEqual([])
+      for (const wide of scheme === 'light' ? [width / 2, width] : [width]) {
+        await page.setViewportSize({ width: wide, height: 900 })
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+          Math.max(wide, 320),
+        )
+        expect(await findAxeViolations(page, scheme === 'dark' ? COLOUR_RULES : undefined)).toEqual([])
+      }
     }
     visitor.expectClean()
   })

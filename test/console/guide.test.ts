@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSite } from '../../guide/site.ts'
-import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browser.ts'
+import { CHROMIUM, COLOUR_RULES, findAxeViolations, launch, type Visit, visit } from './browser.ts'
 import { type ConsoleServer, startConsoleServer } from './console-server.ts'
 
 /** Pages of each kind: the index, prose with a drawing, tables. The references have the tables of /docs, see docs-page.test.ts. */
@@ -60,7 +60,7 @@ describe.skipIf(!CHROMIUM)('the guide, opened from a folder', () => {
       await page.emulateMedia({ colorScheme })
       await page.goto(toUrl(`${name}.html`))
       // The themes differ only in colours.
-      const rules = colorScheme === 'dark' ? ['color-contrast'] : undefined
+      const rules = colorScheme === 'dark' ? COLOUR_RULES : undefined
       expect(await findAxeViolations(page, rules)).toEqual([])
     })
   })

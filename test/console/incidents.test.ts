@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { answerWith, type Receiver, startReceiver } from '../webhooks/receiver.ts'
-import { CHROMIUM, findAxeViolations, launch, visit } from './browser.ts'
+import { CHROMIUM, COLOUR_RULES, findAxeViolations, launch, visit } from './browser.ts'
 import { acceptInvitation, type ConsoleServer, startConsoleServer } from './console-server.ts'
 import { setUpConsole } from './console-set-up.ts'
 import { startFilledServer } from './filled-server.ts'
@@ -57,7 +57,7 @@ describe.skipIf(!CHROMIUM)('the page Incidents with incidents', () => {
     await page.setViewportSize({ width, height: 900 })
     await page.goto(`${at.server.admin}/console#/incidents`)
     await page.getByText('disk: /data (node node-1)').waitFor()
-    expect(await findAxeViolations(page, colorScheme === 'dark' ? ['color-contrast'] : undefined)).toEqual([])
+    expect(await findAxeViolations(page, colorScheme === 'dark' ? COLOUR_RULES : undefined)).toEqual([])
     const [content, window] = (await page.evaluate(
       '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
     )) as [number, number]

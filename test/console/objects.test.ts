@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { CHROMIUM, findAxeViolations } from './browser.ts'
+import { CHROMIUM, COLOUR_RULES, findAxeViolations } from './browser.ts'
 import { setUpConsole } from './console-set-up.ts'
 import { startFilledServer } from './filled-server.ts'
 
@@ -34,7 +34,7 @@ describe.skipIf(!CHROMIUM)('the page of an object', () => {
         await page.goto('about:blank')
         await page.goto(address)
         await page.getByText(object.ready).first().waitFor()
-        expect(await findAxeViolations(page)).toEqual([])
+        expect(await findAxeViolations(page, colorScheme === 'dark' ? COLOUR_RULES : undefined)).toEqual([])
       }
       at.visitor.expectClean()
     },

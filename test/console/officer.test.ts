@@ -9,7 +9,7 @@ import { toBlindIndexText } from '../../src/crypto/mac.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { createReference } from '../../src/verification/verification-request.ts'
 import { append, checkpoint } from '../audit/old-log.ts'
-import { CHROMIUM, findAxeViolations } from './browser.ts'
+import { CHROMIUM, COLOUR_RULES, findAxeViolations } from './browser.ts'
 import { type ConsoleServer, startConsoleServer } from './console-server.ts'
 import { setUpConsole } from './console-set-up.ts'
 
@@ -215,23 +215,21 @@ describe.skipIf(!CHROMIUM)('an officer', () => {
     'reads the report at %i px and at twice the zoom, in both themes',
     async (width) => {
       const { page } = at.visitor
-      for (const [scheme, wide] of [
-        ['light', width],
-        ['dark', width],
-        ['light', width / 2],
-      ] as const) {
+      for (const scheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme: scheme })
-        await page.setViewportSize({ width: wide, height: 900 })
         await page.goto('about:blank')
         await page.goto(`${at.server.admin}/console#/people`)
         await page.getByLabel('Number', { exact: true }).fill(NIN)
         await page.getByLabel('Reason').fill(REASON)
         await page.keyboard.press('Enter')
         await page.getByRole('heading', { name: 'Who asked' }).waitFor()
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
-          Math.max(wide, 320),
-        )
-        expect(await findAxeViolations(page)).toEqual([])
+        for (const wide of scheme === 'light' ? [width / 2, width] : [width]) {
+          await page.setViewportSize({ width: wide, height: 900 })
+          expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+            Math.max(wide, 320),
+          )
+          expect(await findAxeViolations(page, scheme === 'dark' ? COLOUR_RULES : undefined)).toEqual([])
+        }
       }
       at.visitor.expectClean()
     },

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { CHROMIUM, findAxeViolations } from './browser.ts'
+import { CHROMIUM, COLOUR_RULES, findAxeViolations } from './browser.ts'
 import { setUpConsole } from './console-set-up.ts'
 import { PAGES, startFilledServer } from './filled-server.ts'
 
@@ -48,9 +48,7 @@ describe.skipIf(!CHROMIUM)('every page', () => {
       await page.getByRole('heading', { name: title, level: 1 }).waitFor()
       await page.getByText(ready).first().waitFor()
       // The themes differ only in colours.
-      expect(await findAxeViolations(page, colorScheme === 'dark' ? ['color-contrast'] : undefined)).toEqual(
-        [],
-      )
+      expect(await findAxeViolations(page, colorScheme === 'dark' ? COLOUR_RULES : undefined)).toEqual([])
       at.visitor.expectClean()
     })
   })
