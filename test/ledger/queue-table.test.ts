@@ -4,7 +4,7 @@ import type { Store } from '../../src/context/store.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
 import type { NewQueued, QueueChange, QueueClass } from '../../src/ledger/queue-rows.ts'
 import { TOMBSTONE_MS } from '../../src/ledger/queue-table.ts'
-import { describeEngines, ENGINES } from '../engines.ts'
+import { describeEngines, ENGINES, type Place } from '../engines.ts'
 import { toErasureSubject } from '../people/erasure-subject.ts'
 import { commitParts } from './commit-parts.ts'
 
@@ -25,14 +25,17 @@ const toQueued = (values: Partial<NewQueued> = {}): NewQueued => ({
 })
 
 describeEngines(ENGINES, (engine) => {
-  let stores: Store[]
+  let place: Place
   let store: Store
+  let stores: Store[]
   beforeEach(async () => {
-    const { open } = await engine.createPlace()
-    stores = await Promise.all([open(), open(), open()])
-    store = stores[0] as Store
+    place = await engine.createPlace()
+    store = await place.open()
+    stores = [store]
   })
   afterEach(async () => void (await Promise.all(stores.map((each) => each.close()))))
+  /** Three nodes in all. */
+  const openOthers = async () => void stores.push(...(await Promise.all([place.open(), place.open()])))
 
   const enqueue = (...rows: NewQueued[]) => store.queue.enqueue(rows, MANY, Date.now())
   const claim = (
@@ -148,6 +151,7 @@ describeEngines(ENGINES, (engine) => {
     })
 
     it('gives each verification to one of three nodes', async () => {
+      await openOthers()
       const rows = Array.from({ length: 60 }, () => toQueued())
       await enqueue(...rows)
       const claims = await Promise.all(
@@ -294,6 +298,7 @@ describeEngines(ENGINES, (engine) => {
     })
 
     it('are exact when three nodes add at once', async () => {
+      await openOthers()
       const added = await Promise.all(
         Array.from({ length: 30 }, (_, index) =>
           stores[index % 3]?.queue.enqueue([toQueued()], { perKey: 17, all: 1000 }, Date.now()),
