@@ -98,8 +98,9 @@ function textOf(file: string): string {
 
 const mutate = (mutant: Mutant) => applyTo(textOf(mutant.file), mutant)
 
-const testsOfRoom = (room: string, { tests }: Options) =>
-  listTests(repository, room).filter((test) => tests?.some((glob) => matchesGlob(test, glob)) ?? true)
+/** Of the copy: a test that is written during a long run is not in it. */
+const testsOfRoom = (root: string, room: string, { tests }: Options) =>
+  listTests(root, room).filter((test) => tests?.some((glob) => matchesGlob(test, glob)) ?? true)
 
 function changedSince(ref: string): ReadonlySet<string> {
   const listed = execFileSync('git', ['diff', '--name-only', ref], { cwd: repository, encoding: 'utf8' })
@@ -196,7 +197,7 @@ async function run(options: Options): Promise<number> {
     const results: Result[] = []
     for (const [room, ofRoom] of Map.groupBy(chosen, ({ room }) => room)) {
       say(`${room}: ${ofRoom.length} mutants`)
-      const tests = testsOfRoom(room, options)
+      const tests = testsOfRoom(lane.root, room, options)
       const tried = new Set(ofRoom.map(({ mutant }) => mutant.file))
       const reach = await findReach(lane, { cache, files: texts, tried, tests }, say)
       const trial = {
