@@ -72,7 +72,7 @@ describe('an instrumented file', () => {
     expect(parses(FILE, code)).toBe(true)
     expect(code).toContain('=> {__hit(26);')
     expect(code).toContain(`=> (__hit(${text.indexOf('() => b') + 6}),b)`)
-    expect(code.startsWith('function __hit')).toBe(true)
+    expect(code).toContain('function __hit(at)')
   })
 
   it('keeps its lines', () => {

@@ -91,10 +91,12 @@ export function instrument(file: string, text: string): string {
   return `${prelude(file)}__hit(0);${changed}`
 }
 
+/** The blocks that were noted are kept for each file in a set of numbers: some blocks are reached a million times. */
 const prelude = (file: string) =>
-  `function __hit(at){const to=process.env.TABBAT_MUTATION_HITS;if(!to)return;` +
-  `const seen=(globalThis.__hits??=new Set()),key=to+${JSON.stringify(` ${file} `)}+at;if(seen.has(key))return;seen.add(key);` +
-  `process.getBuiltinModule('node:fs').appendFileSync(to,(globalThis.__isTestThread?'':'* ')+${JSON.stringify(`${file} `)}+at+'\\n')}`
+  `var __to,__seen;function __hit(at){if(!__seen){__to=process.env.TABBAT_MUTATION_HITS;` +
+  `(globalThis.__hits??=[]).push(__seen=new Set())}if(__seen.has(at))return;__seen.add(at);` +
+  `if(__to)process.getBuiltinModule('node:fs').appendFileSync(__to,` +
+  `(globalThis.__isTestThread?'':'* ')+${JSON.stringify(`${file} `)}+at+'\\n')}`
 
 type Place = {
   readonly block: number

@@ -43,18 +43,23 @@ describe('what the tests of a file reached', () => {
 describe('the tests of a mutant', () => {
   const root = mkdtempSync(join(tmpdir(), 'tabbat-reach-'))
   afterAll(() => rmSync(root, { recursive: true }))
-  const toReached = (test: string, text: string, cpuMs: readonly number[], passed = true) => {
+  const toReached = (
+    test: string,
+    text: string,
+    cpuMs: readonly number[],
+    failed: readonly string[] = [],
+  ) => {
     mkdirSync(join(root, test, '..'), { recursive: true })
     writeFileSync(join(root, test), text)
     const tests = cpuMs.map((each, index) => ({ name: `${index}`, cpuMs: each, ms: each }))
     const files = { 'src/keys/x.ts': { 7: cpuMs.map((_, index) => index) } }
-    return [test, { tests, files, hash: '', hashes: {}, passed }] as const
+    return [test, { tests, files, hash: '', hashes: {}, failed }] as const
   }
   const reach: Reach = Object.fromEntries([
     toReached('test/http/far.test.ts', '', [1]),
     toReached('test/keys/near.test.ts', '', [30, 2]),
     toReached('test/keys/x.test.ts', `import { x } from '../../src/keys/x.ts'`, [50, 4, 3]),
-    toReached('test/keys/failing.test.ts', '', [1], false),
+    toReached('test/keys/failing.test.ts', '', [1], ['0']),
   ])
   const choose = (budgetMs: number, block = 7) =>
     chooseTests(root, reach, { file: 'src/keys/x.ts', block }, budgetMs).map(

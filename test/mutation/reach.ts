@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { instrument } from './create-mutants.ts'
-import type { Lane } from './lane.ts'
+import type { Lane, Outcome } from './lane.ts'
 
 /** A test, and what it took on the instrumented product. */
 type Timed = { readonly name: string; readonly cpuMs: number; readonly ms: number }
@@ -16,9 +16,8 @@ type TestReach = {
 /** What a test file reached when it last ran on the instrumented product. */
 type Reached = TestReach & {
   readonly hash: string
-  readonly passed: boolean
-  /** The test that failed. */
-  readonly by?: string | undefined
+  /** What failed: these tests tell nothing about mutants. */
+  readonly failed: readonly string[]
   /** By file of the product: its hash then. */
   readonly hashes: Readonly<Record<string, string>>
 }
@@ -56,7 +55,7 @@ export async function findReach(
   const isKnown = (test: string) => {
     const known = reach[test]
     return (
-      known?.passed &&
+      known?.failed.length === 0 &&
       known.hash === hashOf(readFileSync(join(lane.root, test), 'utf8')) &&
       Object.entries(known.hashes).every(([file, hash]) => !tried.has(file) || hashes.get(file) === hash)
     )
@@ -68,7 +67,7 @@ export async function findReach(
     const found = await reachOf(lane, test, cache, hashes)
     reach[test] = found
     writeFileSync(placeOf(test), JSON.stringify(found))
-    const remark = found.passed ? '' : ` fails without a mutant: ${found.by}`
+    const remark = found.failed.length === 0 ? '' : `, left out because it fails: ${found.failed.join('; ')}`
     const cpuMs = found.tests.reduce((sum, one) => sum + one.cpuMs, 0)
     say(`${index + 1} of ${unknown.length} test files: ${test} (${cpuMs} ms)${remark}`)
   }
@@ -89,11 +88,18 @@ async function reachOf(
   return {
     ...found,
     hash: hashOf(readFileSync(join(lane.root, test), 'utf8')),
-    passed: 'failed' in outcome && !outcome.failed,
-    by: 'failed' in outcome ? outcome.by : 'it does not end',
+    failed: listFailed(outcome),
     hashes: Object.fromEntries(Object.keys(found.files).map((file) => [file, hashes.get(file) ?? ''])),
   }
 }
+
+function listFailed(outcome: Outcome): readonly string[] {
+  if (!('failed' in outcome)) return [WHOLE_FILE]
+  return outcome.failed && outcome.failedTests.length === 0 ? [WHOLE_FILE] : outcome.failedTests
+}
+
+/** In place of the name of a test. */
+const WHOLE_FILE = 'the file as a whole'
 
 /** What no single test reached (hooks of the file, loaded modules, other threads) counts as reached by all tests of the file. */
 export function readHits(text: string): TestReach {
@@ -151,9 +157,11 @@ export function chooseTests(
     return test.split('/')[1] === room ? 1 : 2
   }
   const near = Object.entries(reach)
-    .filter(([, { passed }]) => passed)
-    .flatMap(([test, { tests, files }]) =>
-      (files[file]?.[block] ?? []).map((number) => ({ test, number, ...(tests[number] as Timed) })),
+    .filter(([, { failed }]) => !failed.includes(WHOLE_FILE))
+    .flatMap(([test, { tests, files, failed }]) =>
+      (files[file]?.[block] ?? [])
+        .map((number) => ({ test, number, ...(tests[number] as Timed) }))
+        .filter(({ name }) => !failed.includes(name)),
     )
     .map((one) => ({ ...one, distance: distance(one.test) }))
     .sort((one, other) => one.distance - other.distance || one.cpuMs - other.cpuMs)

@@ -17,7 +17,8 @@ export type RunReply = {
   readonly failed: boolean
   /** The test that failed. */
   readonly by?: string | undefined
-  readonly ms: number
+  /** The names of all tests that failed. Empty: a file cannot be loaded, or a hook failed. */
+  readonly failedTests: readonly string[]
 }
 
 /**
@@ -60,7 +61,8 @@ const vitest = await createVitest(
 )
 
 process.on('message', async ({ tests, changed = [], hits }: RunRequest) => {
-  const startedAt = performance.now()
+  // Of the instrumented product all tests are wanted.
+  vitest.config.bail = hits === undefined ? 1 : 0
   if (hits === undefined) delete process.env.TABBAT_MUTATION_HITS
   else process.env.TABBAT_MUTATION_HITS = hits
   for (const file of changed) vitest.invalidateFile(join(root, file))
@@ -73,11 +75,14 @@ process.on('message', async ({ tests, changed = [], hits }: RunRequest) => {
     specifications.filter((one) => one !== undefined),
   )
   // Vitest also knows the results of earlier runs.
-  const failed = testModules.find((module) => order.includes(relative(root, module.moduleId)) && !module.ok())
+  const failing = testModules.filter((one) => order.includes(relative(root, one.moduleId)) && !one.ok())
+  const [failed] = failing
   const reply: RunReply = {
     failed: failed !== undefined || unhandledErrors.length > 0,
     by: failed ? describe(failed) : unhandledErrors.length > 0 ? 'an error outside the tests' : undefined,
-    ms: Math.round(performance.now() - startedAt),
+    failedTests: failing.flatMap((module) =>
+      [...module.children.allTests('failed')].map(({ fullName }) => fullName),
+    ),
   }
   process.send?.(reply)
 })
