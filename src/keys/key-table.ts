@@ -50,7 +50,8 @@ export const toKeyRow = (row: Row): KeyRow => ({
 
 /** Column values for an unknown id, so that the response time does not tell which ids exist. */
 const IF_MISSING: Readonly<Record<string, string>> = {
-  id: "'--------'",
+  // No id that could be asked for.
+  id: "'-' || question.wanted",
   // A key that was not rolled from another has no lineage but its own id.
   lineage: "api_keys.id, '--------'",
   mode: "'live'",
