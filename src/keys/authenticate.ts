@@ -1,5 +1,5 @@
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
-import { type Mode, SCOPES } from '../contract/scope.ts'
+import type { Mode } from '../contract/scope.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { isStoreFailure } from '../database/failure.ts'
@@ -7,7 +7,6 @@ import { type ApiKey, parseApiKey, toKeyHash } from './api-key.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import { type Caller, toCaller } from './caller.ts'
 import type { KeyRow, KeyTable } from './key-table.ts'
-import { withDefaults } from './options.ts'
 import { hasPublicSandboxKey, SANDBOX_KEY, type SandboxSettings, sandboxCaller } from './sandbox-key.ts'
 
 /** A key with the right secret that was revoked or has expired. */
@@ -36,20 +35,8 @@ const MAX_TRUSTED = 10_000
 /** While the store is unavailable, a key that was valid this recently still serves look-ups. */
 const UNCONFIRMED_MS = 300_000
 
-/** Stands in for a missing row, so that an unknown id and a wrong secret take the same steps. */
-const NO_KEY: KeyRow = {
-  ...withDefaults({}),
-  id: '',
-  lineage: '',
-  mode: 'live',
-  name: '',
-  hash: Buffer.alloc(32),
-  scopes: SCOPES,
-  createdAt: 0,
-  expiresAt: undefined,
-  revokedAt: 0,
-  rolledTo: undefined,
-}
+/** Stands in for that of a missing row, so that an unknown id and a wrong secret take the same steps. */
+const NO_HASH = Buffer.alloc(32)
 
 export const openAuthenticate = (
   config: SandboxSettings,
@@ -75,12 +62,12 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
   const trusted = createBoundedMap<string, Trusted>(MAX_TRUSTED)
 
   const check = async (key: ApiKey, isTrusted: boolean, noted: Noted): Promise<Caller | undefined> => {
-    const { row = NO_KEY, at } = await lookup.find(key.id, isTrusted)
-    const expiresAt = row.expiresAt ?? Number.POSITIVE_INFINITY
-    const matches = timingSafeEqual(toKeyHash(key.text, pepper), row.hash)
-    if (!matches || row.revokedAt !== undefined || row.mode !== key.mode || expiresAt <= wallNow()) {
+    const { row, at } = await lookup.find(key.id, isTrusted)
+    const matches = timingSafeEqual(toKeyHash(key.text, pepper), row?.hash ?? NO_HASH)
+    const expiresAt = row?.expiresAt ?? Number.POSITIVE_INFINITY
+    if (!row || !matches || row.revokedAt !== undefined || row.mode !== key.mode || expiresAt <= wallNow()) {
       trusted.delete(key.text)
-      if (matches && noted) noted.unusableKey = { keyId: row.id, mode: row.mode }
+      if (row && matches && noted) noted.unusableKey = { keyId: row.id, mode: row.mode }
       return undefined
     }
     const caller = toCaller(row)

@@ -1,12 +1,13 @@
 import { createSecretKey } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { REVOKED_WITHIN } from '../../src/contract/revocation.ts'
 import { SCOPES } from '../../src/contract/scope.ts'
 import { createApiKey, toKeyHash } from '../../src/keys/api-key.ts'
 import { createAuthenticate } from '../../src/keys/authenticate.ts'
 import type { KeyRow } from '../../src/keys/key-table.ts'
 import { withDefaults } from '../../src/keys/options.ts'
+import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 
 const pepper = createSecretKey(Buffer.alloc(32, 1))
 const key = createApiKey('live')
@@ -135,9 +136,10 @@ it('loads a row once for all requests that wait for it', async () => {
   const callers = await Promise.all(Array.from({ length: 100 }, () => authenticate(key.text)))
   expect(callers.every((caller) => caller?.keyId === key.id)).toBe(true)
   clock.now += 500
-  await Promise.all(
+  const again = await Promise.all(
     Array.from({ length: 100 }, (_each, index) => authenticate(`Bearer${' '.repeat(index + 1)}${key.text}`)),
   )
+  expect(again.every((caller) => caller?.keyId === key.id)).toBe(true)
   expect(clock.queries).toBe(2)
 })
 
@@ -180,6 +182,149 @@ it('does not let unknown keys delay keys that were valid before', async () => {
     await new Promise((next) => setImmediate(next))
   }
   expect(await Promise.all(refused)).toEqual(Array.from({ length: 20 }, () => undefined))
+})
+
+it.each(['live', 'test'] as const)(
+  'refuses a key whose row was changed to another mode: %s',
+  async (mode) => {
+    const { authenticate } = open({ mode })
+    expect((await authenticate(key.text))?.mode).toBe(mode === 'live' ? 'live' : undefined)
+  },
+)
+
+it.each([
+  (text: string) => text,
+  (text: string) => `Bearer ${text}`,
+  (text: string) => `bearer ${text}`,
+  (text: string) => `BEARER   ${text}`,
+  (text: string) => ` Bearer ${text} `,
+  (text: string) => `Bearer ${text}\t`,
+])('takes a key as %s', async (spell) => {
+  const { authenticate } = open()
+  expect((await authenticate(spell(key.text)))?.keyId).toBe(key.id)
+  expect((await authenticate(spell(SANDBOX_KEY)))?.keyId).toBe('sandbox0')
+})
+
+it.each([
+  (text: string) => `Basic ${text}`,
+  (text: string) => `Bearer${text}`,
+  (text: string) => `Bearer Bearer ${text}`,
+  (text: string) => `Bearer ${text} x`,
+  (text: string) => `x Bearer ${text}`,
+  (text: string) => `Bearer ${text}\u007f`,
+])('does not take a key as %s', async (spell) => {
+  const { authenticate, clock } = open()
+  expect(await authenticate(spell(key.text))).toBeUndefined()
+  expect(await authenticate(spell(SANDBOX_KEY))).toBeUndefined()
+  expect(clock.queries).toBe(0)
+})
+
+it('accepts the sandbox key and test keys only where they are allowed, without a query for those that are not', async () => {
+  const test = createApiKey('test')
+  const row = { id: test.id, mode: 'test', hash: toKeyHash(test.text, pepper) } as const
+  const { rows, clock } = open()
+  rows.set(test.id, { ...(rows.get(key.id) as KeyRow), ...row })
+  let queries = 0
+  const create = (testKeys: boolean, publicSandboxKey: boolean) =>
+    createAuthenticate({
+      keys: {
+        find: async (id) => {
+          queries += 1
+          return rows.get(id)
+        },
+      },
+      pepper,
+      testKeys,
+      publicSandboxKey,
+      now: () => clock.now,
+      wallNow: () => clock.now,
+    })
+  const [without, withTest, withSandbox] = [create(false, false), create(true, false), create(false, true)]
+  expect([await without(test.text), await without(SANDBOX_KEY), await withTest(SANDBOX_KEY)]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
+  expect(queries).toBe(0)
+  expect((await withTest(test.text))?.keyId).toBe(test.id)
+  expect((await withSandbox(SANDBOX_KEY))?.keyId).toBe('sandbox0')
+  expect((await without(key.text))?.keyId).toBe(key.id)
+})
+
+describe('while the store fails', () => {
+  it('a key is accepted for exactly five minutes after its row is no longer trusted', async () => {
+    const { clock, authenticate } = open()
+    await authenticate(key.text)
+    clock.fails = true
+    clock.now += 500 + 299_999
+    expect(await authenticate(key.text)).toMatchObject({ isUnconfirmed: true })
+    clock.now += 1
+    await expect(authenticate(key.text)).rejects.toThrow('store unavailable')
+  })
+
+  it('a key ends when it expires', async () => {
+    const { clock, authenticate } = open({ expiresAt: 1_000_700 })
+    await authenticate(key.text)
+    clock.fails = true
+    clock.now += 699
+    expect(await authenticate(key.text)).toMatchObject({ isUnconfirmed: true })
+    clock.now += 1
+    await expect(authenticate(key.text)).rejects.toThrow('store unavailable')
+  })
+
+  it('a key that was found revoked before is not accepted', async () => {
+    const { rows, clock, authenticate } = open()
+    await authenticate(key.text)
+    rows.set(key.id, { ...(rows.get(key.id) as KeyRow), revokedAt: clock.now })
+    clock.now += 500
+    expect(await authenticate(key.text)).toBeUndefined()
+    clock.fails = true
+    await expect(authenticate(key.text)).rejects.toThrow('store unavailable')
+  })
+})
+
+it('does not accept a known key when the program fails, and not the store', async () => {
+  const { rows } = open()
+  let fails = false
+  let now = 0
+  const authenticate = createAuthenticate({
+    keys: {
+      find: async (id) => {
+        if (fails) throw new TypeError('a mistake in the program')
+        return rows.get(id)
+      },
+    },
+    pepper,
+    testKeys: true,
+    publicSandboxKey: true,
+    now: () => now,
+  })
+  expect(await authenticate(key.text)).toBeDefined()
+  fails = true
+  now += 500
+  await expect(authenticate(key.text)).rejects.toThrow('a mistake in the program')
+})
+
+describe('the request log', () => {
+  const note = async (row: Partial<KeyRow>, text = key.text) => {
+    const noted = { unusableKey: undefined }
+    await open(row).authenticate(text, noted)
+    return noted.unusableKey
+  }
+
+  it.each([
+    ['revoked', { revokedAt: 5 }],
+    ['expired', { expiresAt: 5 }],
+  ])('names a key with the right secret that is %s', async (_state, row) => {
+    expect(await note(row)).toEqual({ keyId: key.id, mode: 'live' })
+    expect(await open(row).authenticate(key.text)).toBeUndefined()
+  })
+
+  it('names no key that is valid or unknown, or whose secret is wrong', async () => {
+    expect(await note({})).toBeUndefined()
+    expect(await note({}, createApiKey('live').text)).toBeUndefined()
+    expect(await note({ revokedAt: 5 }, withOtherSecret(key.id))).toBeUndefined()
+  })
 })
 
 /** A well-formed key with this id and another secret. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openFindCaller } from '../../src/keys/authenticate.ts'
 import type { KeyRow } from '../../src/keys/key-table.ts'
 import { withDefaults } from '../../src/keys/options.ts'
@@ -62,6 +62,36 @@ describe('work that was accepted for a key', () => {
     ],
   ])('%s', async (_name, rows, expected) => {
     expect(await find(rows, 'a')).toBe(expected)
+  })
+
+  it.each([
+    ['on', '0.0.0.0', 'sandbox0'],
+    ['off', '127.0.0.1', undefined],
+    [undefined, '127.0.0.1', 'sandbox0'],
+    [undefined, '0.0.0.0', undefined],
+  ] as const)(
+    'of the public sandbox: with TABBAT_SANDBOX %s on %s it is %s',
+    async (sandbox, host, expected) => {
+      const keys = { find: async () => undefined }
+      expect((await openFindCaller({ sandbox, host }, { keys })('sandbox0'))?.keyId).toBe(expected)
+    },
+  )
+
+  it.each([
+    [100, 'last'],
+    [101, undefined],
+  ])('follows a hundred rolls: %i', async (rolls, expected) => {
+    const chain = Array.from({ length: rolls }, (_, index) =>
+      toRow(`${index}`, { expiresAt: PAST, rolledTo: index === rolls - 1 ? 'last' : `${index + 1}` }),
+    )
+    expect(await find([...chain, toRow('last')], '0')).toBe(expected)
+  })
+
+  it('ends with the millisecond in which a key expires', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'Date'], now: FUTURE })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await find([toRow('a', { expiresAt: FUTURE + 1 })], 'a')).toBe('a')
+    expect(await find([toRow('a', { expiresAt: FUTURE })], 'a')).toBeUndefined()
   })
 
   it('ends with a test key when the sandbox is off', async () => {
