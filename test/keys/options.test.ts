@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { ChangeKeyRequest, CreateKeyRequest, KeyWithUsage, toOptionField } from '../../src/admin/keys.ts'
 import { toChangeFlags, toFlags } from '../../src/cli/keys.ts'
 import { KEY_COLUMN_NAMES, type KeyRow, toKeyRow, toKeyValues } from '../../src/keys/key-table.ts'
 import { toGrantedText } from '../../src/keys/manage.ts'
-import { type AnyOption, listOptions, withDefaults } from '../../src/keys/options.ts'
+import { type AnyOption, KEY_OPTIONS, listOptions, withDefaults } from '../../src/keys/options.ts'
 
 const docs = readFileSync('docs/key-options.md', 'utf8')
 const schemas = ['postgres', 'sqlite'].map((name) => readFileSync(`src/database/schema/${name}.sql`, 'utf8'))
@@ -64,5 +65,56 @@ describe.each(listOptions())('the option %s of a key', (field, option) => {
   it('is in the documentation, and has a label in the form of the console', () => {
     expect(docs).toContain(`\`${name}`)
     expect(toOptionField([field, option])).toMatchObject({ field, label: expect.stringMatching(/^[A-Z]/) })
+  })
+})
+
+describe('the value of an option', () => {
+  const { allowed_ips, hide, subjects_per_day, requires_consent, require_match, note } = KEY_OPTIONS
+
+  it.each([
+    ['a list', allowed_ips, ['10.0.0.1', '10.0.0.2'], '10.0.0.1,10.0.0.2', ['10.0.0.1', '10.0.0.2']],
+    ['no list', allowed_ips, undefined, null, null],
+    ['fields', hide, ['religion', 'image_url'], 'religion,image_url', ['religion', 'image_url']],
+    ['no fields', hide, [], null, []],
+    ['a count', subjects_per_day, 5, 5, 5],
+    ['no count', subjects_per_day, undefined, null, 2000],
+    ['on', requires_consent, true, 1, true],
+    ['off', requires_consent, false, 0, false],
+    ['a choice', require_match, 'dob', 'dob', 'dob'],
+    ['no choice', require_match, undefined, null, null],
+    ['a text', note, 'for the audit', 'for the audit', 'for the audit'],
+    ['no text', note, undefined, null, null],
+  ] as const)('is stored, read and shown: %s', (_name, option, value, column, view) => {
+    const any = option as unknown as AnyOption & { fromColumn: (stored: unknown) => unknown }
+    expect(any.toColumn(value)).toEqual(column)
+    expect(any.fromColumn(column)).toEqual(value)
+    expect(any.show(value)).toEqual(view)
+  })
+
+  it('that is a number or a switch may come from the database as a text or a large integer', () => {
+    expect(subjects_per_day.fromColumn('7')).toBe(7)
+    expect([0n, 1n, '0', '1'].map(requires_consent.fromColumn)).toEqual([false, true, false, true])
+  })
+
+  it('has limits in the admin API', () => {
+    const ajv = new Ajv({ strict: false })
+    const accepts = (field: string, value: unknown) =>
+      ajv.validate(CreateKeyRequest.properties[field as 'hide'], value)
+    const many = (count: number, length = 1) => Array.from({ length: count }, () => 'x'.repeat(length))
+    const limits: [string, unknown, unknown][] = [
+      ['allowed_ips', many(50, 60), many(51)],
+      ['allowed_ips', many(1, 60), many(1, 61)],
+      ['client_certs', many(8, 110), many(9)],
+      ['client_certs', many(1, 110), many(1, 111)],
+      ['hide', many(100, 100), many(101)],
+      ['reveal', many(1, 100), many(1, 101)],
+      ['subjects_per_day', 1, 0],
+      ['subjects_per_day', 100_000_000, 100_000_001],
+      ['owner', 'x'.repeat(80), 'x'.repeat(81)],
+      ['note', 'x'.repeat(500), 'x'.repeat(501)],
+      ['require_match', 'both', 'all'],
+    ]
+    for (const [field, last, first] of limits)
+      expect([field, accepts(field, last), accepts(field, first)]).toEqual([field, true, false])
   })
 })
