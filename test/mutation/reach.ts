@@ -81,10 +81,12 @@ async function reachOf(
   cache: string,
   hashes: ReadonlyMap<string, string>,
 ): Promise<Reached> {
-  const hits = join(cache, 'hits.txt')
+  // Several runs may share the cache.
+  const hits = join(cache, `hits-${process.pid}.txt`)
   rmSync(hits, { force: true })
   const outcome = await lane.run({ tests: [{ file: test }], hits }, MAX_TEST_MS)
   const found = readHits(existsSync(hits) ? readFileSync(hits, 'utf8') : '')
+  rmSync(hits, { force: true })
   return {
     ...found,
     hash: hashOf(readFileSync(join(lane.root, test), 'utf8')),
