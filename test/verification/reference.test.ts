@@ -21,3 +21,13 @@ it('has its time, and no other text has one', () => {
   for (const text of ['', 'ver_', 'ver_UPPER', '12345678901', createReference(at).slice(4)])
     expect(readReferenceTime(text)).toBe(undefined)
 })
+
+it('has no random character that follows from another one', () => {
+  const texts = Array.from({ length: 300 }, () => createReference(0).slice(14))
+  for (let one = 0; one < 26; one++) {
+    // Each of the 32 is missing in one of 14 000 such samples.
+    expect(new Set(texts.map((text) => text[one])).size).toBeGreaterThan(28)
+    for (let other = one + 1; other < 26; other++)
+      expect(texts.filter((text) => text[one] === text[other]).length).toBeLessThan(60)
+  }
+})

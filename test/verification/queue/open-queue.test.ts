@@ -1,5 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createQueuePace, createQueueSignals } from '../../../src/verification/queue/open-queue.ts'
+import {
+  createQueuePace,
+  createQueueSignals,
+  openQueue,
+  toCleanup,
+} from '../../../src/verification/queue/open-queue.ts'
 
 it('a verification takes one attempt, and the attempts of its turn before it', () => {
   let at = 0
@@ -44,4 +50,93 @@ it('goes on looking when the database was lost for a moment', async () => {
   })
   expect(await waitForEnd('ref', 60_000)).toBe(false)
   expect(looks).toBe(2)
+})
+
+it('the pace is the mean of all attempts, of which a new one counts a tenth', () => {
+  let at = 0
+  const pace = createQueuePace(3, () => at)
+  const take = (ms: number) => {
+    const end = pace.begin()
+    at += ms
+    end()
+  }
+  take(1000)
+  expect(pace.estimateMs(0)).toBe(1000)
+  take(2000)
+  expect(pace.estimateMs(0)).toBe(1100)
+  expect(pace.estimateMs(3)).toBe(2200)
+  pace.look(0)
+  expect(pace.estimateMs(3)).toBe(2200)
+})
+
+it('the queue is full while all places are taken, and for less than a second after', () => {
+  let at = 0
+  const pace = createQueuePace(2, () => at)
+  expect(pace.isFull()).toBe(false)
+  const first = pace.begin()
+  expect(pace.isFull()).toBe(false)
+  const second = pace.begin()
+  expect(pace.isFull()).toBe(true)
+  at = 500
+  first()
+  expect(pace.isFull()).toBe(true)
+  at = 1499
+  second()
+  expect(pace.isFull()).toBe(true)
+  at = 1500
+  expect(pace.isFull()).toBe(false)
+})
+
+const NONE = async () => []
+
+it('a caller waits until its verification ends in this process, or until its time is over', async () => {
+  const { waitForEnd, end, ended } = createQueueSignals(NONE)
+  const waits = [waitForEnd('ver_1', 60_000), waitForEnd('ver_1', 60_000), waitForEnd('ver_3', 1)]
+  let isOver = false
+  const other = waitForEnd('ver_2', 60_000).then(() => {
+    isOver = true
+  })
+  end('ver_1', 'verified')
+  expect(await Promise.all(waits)).toEqual([false, false, false])
+  await nextTurn()
+  expect(isOver).toBe(false)
+  end('ver_2', 'source_unavailable')
+  end('ver_9', 'verified')
+  await other
+  expect(ended).toEqual({ verified: 2, not_verified: 0, expired: 0, cancelled: 0, source_unavailable: 1 })
+})
+
+it('nobody waits for a server that stops', async () => {
+  const { waitForEnd, close } = createQueueSignals(NONE)
+  const waits = [waitForEnd('ver_1', 60_000), waitForEnd('ver_2', 60_000)]
+  close()
+  expect(await Promise.all(waits)).toEqual([true, true])
+  expect(await waitForEnd('ver_1', 60_000)).toBe(true)
+})
+
+it('one worker is told of what is added', () => {
+  const { wake, onWake } = createQueueSignals(NONE)
+  wake()
+  let woken = 0
+  onWake(() => {
+    woken += 1
+  })
+  wake()
+  expect(woken).toBe(1)
+})
+
+it('the queue has the settings of the server, and deletes what was kept long enough', async () => {
+  const config = {
+    ...{ pendingLimit: 1, pendingKeep: 2, pendingRetry: 3, pendingRetryMax: 4, pendingWait: 5, paidCalls: 6 },
+    ...{ pendingMaxPerKey: 7, pendingMax: 8, pendingConcurrency: 9, batchConcurrency: 10 },
+  }
+  const deleted: number[] = []
+  const table = { listEnded: NONE, deleteExpired: async (keepMs: number) => deleted.push(keepMs) }
+  const queue = openQueue(config, { queue: table as never }, {} as never, {} as never)
+  expect(queue.settings).toEqual({
+    ...{ limitMs: 1, keepMs: 2, firstRetryMs: 3, longestRetryMs: 4, maxWaitMs: 5, paidCalls: 6 },
+    ...{ limits: { perKey: 7, all: 8 }, concurrency: { single: 9, batch: 10 } },
+  })
+  await toCleanup(queue).deleteExpired()
+  expect(deleted).toEqual([2])
 })
