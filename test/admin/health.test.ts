@@ -35,13 +35,13 @@ it('answers while the store is locked, keeps what was known of the data, and say
   await expect.poll(async () => (await read()).data_checked_at).not.toBeNull()
   const other = new DatabaseSync(join(at.context.config.dataDir, 'tabbat.db'), { timeout: 5000 })
   other.exec('BEGIN IMMEDIATE')
-  await expect.poll(async () => find(await read(), 'audit log')?.status, { timeout: 20_000 }).toBe('failed')
+  await expect.poll(async () => find(await read(), 'audit log')?.status).toBe('failed')
   const health = await read()
   expect(health.status).toBe('failed')
   expect(find(health, 'backups')?.status).toBe('warning')
   other.exec('ROLLBACK')
   other.close()
-  await expect.poll(async () => find(await read(), 'audit log')?.status, { timeout: 20_000 }).toBe('ok')
+  await expect.poll(async () => find(await read(), 'audit log')?.status).toBe('ok')
 })
 
 it('makes checks once for all who ask', async () => {

@@ -67,7 +67,7 @@ it('counts the 503 of callers while the store is locked, and afterwards', async 
 })
 
 it('counts limits', async () => {
-  await expect.poll(() => verify('00000000429'), { timeout: 20_000 }).toBe(429)
+  await expect.poll(() => verify('00000000429')).toBe(429)
   const { causes } = await readOverview('week')
   expect(causes).toContainEqual({ code: 'rate_limited', status: 429, requests: 1 })
 })

@@ -64,7 +64,7 @@ describe.skipIf(!CHROMIUM)('the page Batches', () => {
     await sendFile('three.csv', `operation,nin,phone\n${'verify_nin,00000000503,08031234567\n'.repeat(40)}`)
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Cancel the batch' }).click()
-    await page.getByText('cancelled').waitFor({ timeout: 20_000 })
+    await page.getByText('cancelled').waitFor()
     at.visitor.expectClean()
   })
 })

@@ -22,6 +22,8 @@ if (!CHROMIUM) console.warn(`\n${SKIPPED}\n`)
 export const launch = (): Promise<Browser> =>
   chromium.launch({ executablePath: CHROMIUM ?? '', args: ['--no-sandbox', '--disable-gpu'] })
 
+const TIMEOUT_MS = 90_000
+
 /** A page that records errors, violations of the content security policy and requests to other hosts. */
 export type Visit = {
   readonly page: Page
@@ -34,6 +36,8 @@ export type Visit = {
 
 export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+  // As for all that waits for an event.
+  context.setDefaultTimeout(TIMEOUT_MS)
   const page = await context.newPage()
   const faults: string[] = []
   const allowed: RegExp[] = []

@@ -6,7 +6,6 @@ import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browse
 import { acceptInvitation, type ConsoleServer, startConsoleServer, verifyNin } from './console-server.ts'
 
 /** Enough on a busy machine. */
-const SLOW = { timeout: 40_000 }
 const REFUSED = 12
 
 describe.skipIf(!CHROMIUM).each(CAUSES)('the console while $name', ({ name: cause, missing, prepare }) => {
@@ -54,10 +53,10 @@ describe.skipIf(!CHROMIUM).each(CAUSES)('the console while $name', ({ name: caus
     await openOverview(page, 'hour')
     await page.getByText('Updating live').waitFor()
     for (let count = 0; count < 4; count++) expect(await verify(30_000_000_000 + count)).toBe(200)
-    await expect.poll(() => tile(page, 'Answered'), SLOW).toContain('100%0 not answered')
+    await expect.poll(() => tile(page, 'Answered')).toContain('100%0 not answered')
     end = await prepared.begin(0)
     for (let count = 0; count < REFUSED; count++) expect(await verify(31_000_000_000 + count)).toBe(503)
-    await expect.poll(() => tile(page, 'Answered'), SLOW).toContain(`25%${REFUSED} not answered`)
+    await expect.poll(() => tile(page, 'Answered')).toContain(`25%${REFUSED} not answered`)
     expect(await tile(page, 'Requests')).toContain(`160 refused, ${REFUSED} failed`)
     expect(await tile(page, 'Verified')).toContain('100%0 not verified')
     const causes = page.getByRole('region', { name: 'Requests that were not answered' })
@@ -74,12 +73,12 @@ describe.skipIf(!CHROMIUM).each(CAUSES)('the console while $name', ({ name: caus
     for (const title of ['Overview', 'Keys', 'Storage']) {
       await page.goto('about:blank')
       await page.goto(`${server.admin}/console#/${title.toLowerCase()}`)
-      await page.getByRole('heading', { name: title, level: 1 }).waitFor(SLOW)
-      await strip.getByText('The server cannot write it, so verifications get 503.').waitFor(SLOW)
+      await page.getByRole('heading', { name: title, level: 1 }).waitFor()
+      await strip.getByText('The server cannot write it, so verifications get 503.').waitFor()
     }
     if (cause === 'the disk is full') {
-      await strip.getByText(/^The disk of .* is full\. .* free some space\./).waitFor(SLOW)
-      await page.getByText('now: free some space').waitFor(SLOW)
+      await strip.getByText(/^The disk of .* is full\. .* free some space\./).waitFor()
+      await page.getByText('now: free some space').waitFor()
       expect(await page.getByText('Not known').count()).toBe(0)
     }
     for (const width of [390, 768, 1024, 1440]) {
@@ -103,11 +102,11 @@ describe.skipIf(!CHROMIUM).each(CAUSES)('the console while $name', ({ name: caus
     await page.goto(`${server.admin}/console#/requests?live=on`)
     await page.getByText('New requests are added').waitFor()
     expect(await verify(32_000_000_001)).toBe(503)
-    await page.getByRole('row', { name: /503/ }).first().waitFor(SLOW)
+    await page.getByRole('row', { name: /503/ }).first().waitFor()
     // With a full disk or a lock, keys can be read; else this stream is refused.
     await page.goto(`${server.admin}/console#/requests?live=on&key=sandbox0`)
     const state = cause === 'PostgreSQL is down' ? 'Reconnecting…' : 'New requests are added'
-    await page.getByText(state).waitFor(SLOW)
+    await page.getByText(state).waitFor()
     visitor.expectClean()
   })
 
@@ -115,17 +114,17 @@ describe.skipIf(!CHROMIUM).each(CAUSES)('the console while $name', ({ name: caus
     const { page } = visitor
     await end()
     // The stream that was refused is opened again without a reload.
-    await page.getByText('New requests are added').waitFor(SLOW)
-    await expect.poll(() => verify(33_000_000_001), SLOW).toBe(200)
+    await page.getByText('New requests are added').waitFor()
+    await expect.poll(() => verify(33_000_000_001)).toBe(200)
     await page.goto('about:blank')
     await openOverview(page, 'day')
     const strip = page.getByRole('region', { name: 'Health of the server' })
-    await strip.getByText('The server cannot write it').waitFor({ state: 'detached', ...SLOW })
-    await expect.poll(() => tile(page, 'Requests'), SLOW).toContain(` ${failed} failed`)
+    await strip.getByText('The server cannot write it').waitFor({ state: 'detached' })
+    await expect.poll(() => tile(page, 'Requests')).toContain(` ${failed} failed`)
     await page.goto('about:blank')
     await server.restart()
     await openOverview(page, 'month')
-    await expect.poll(() => tile(page, 'Requests'), SLOW).toContain(` ${failed} failed`)
+    await expect.poll(() => tile(page, 'Requests')).toContain(` ${failed} failed`)
     visitor.expectClean()
   })
 })

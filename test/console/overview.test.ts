@@ -6,7 +6,6 @@ import { acceptInvitation, type ConsoleServer, go, verifyNin } from './console-s
 import { HOSTILE, startFilledServer } from './filled-server.ts'
 
 /** Enough on a busy machine. */
-const SLOW = { timeout: 20_000 }
 
 describe.skipIf(!CHROMIUM)('the overview', () => {
   let server: ConsoleServer
@@ -33,14 +32,14 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
 
   it('shows live traffic only, unless the address says otherwise', async () => {
     const { page } = visitor
-    await expect.poll(() => tile('Verifications'), SLOW).toBe('2')
+    await expect.poll(() => tile('Verifications')).toBe('2')
     await page.getByRole('radio', { name: 'All', exact: true }).check()
-    await expect.poll(() => tile('Verifications'), SLOW).not.toBe('2')
+    await expect.poll(() => tile('Verifications')).not.toBe('2')
     expect(page.url()).toContain('mode=all')
     const shared = page.url()
     await page.goto('about:blank')
     await page.goto(shared)
-    await expect.poll(async () => Number(await tile('Verifications')), SLOW).toBeGreaterThan(20)
+    await expect.poll(async () => Number(await tile('Verifications'))).toBeGreaterThan(20)
     visitor.expectClean()
   })
 
@@ -58,7 +57,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     await page.getByRole('alert').waitFor()
     await page.getByRole('radio', { name: 'Day', exact: true }).check()
-    await expect.poll(() => tile('Verifications'), SLOW).toBe('2')
+    await expect.poll(() => tile('Verifications')).toBe('2')
     visitor.expectClean()
   })
 
@@ -73,7 +72,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     await page.locator('.legend').getByText(text).waitFor()
     expect(page.url()).toContain(`chart=${name.toLowerCase()}`)
     await page.getByText('Show as table').click()
-    await expect.poll(() => page.locator('details[open] tbody tr').count(), SLOW).toBeGreaterThan(0)
+    await expect.poll(() => page.locator('details[open] tbody tr').count()).toBeGreaterThan(0)
     expect(await findAxeViolations(page)).toEqual([])
     visitor.expectClean()
   })
@@ -82,7 +81,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/overview?chart=vendors`)
     const row = page.getByRole('region', { name: 'Calls to vendors' }).getByRole('row', { name: /dojah/ })
-    await expect.poll(() => row.textContent(), SLOW).toMatch(/dojah2.*₦100\.00/)
+    await expect.poll(() => row.textContent()).toMatch(/dojah2.*₦100\.00/)
     visitor.expectClean()
   })
 

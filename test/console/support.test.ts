@@ -13,7 +13,6 @@ import { type ConsoleServer, startConsoleServer } from './console-server.ts'
 import { setUpConsole } from './console-set-up.ts'
 
 /** Enough on a busy machine. */
-const SLOW = { timeout: 40_000 }
 const WIDTHS = [390, 768, 1024, 1440]
 const MAX_CLICKS = 3
 const PHONE = '08031234567'
@@ -72,7 +71,7 @@ describe.skipIf(!CHROMIUM)('support', () => {
       const { page } = at.visitor
       await page.goto('about:blank')
       await page.goto(`${at.server.admin}/console#/overview${filters}`)
-      await page.getByText('Updating live').waitFor(SLOW)
+      await page.getByText('Updating live').waitFor()
       clicks = 0
       return page
     }
@@ -104,10 +103,10 @@ describe.skipIf(!CHROMIUM)('support', () => {
       const response = await verify(key, { nin: '3', phone: PHONE })
       const id = response.headers.get('x-request-id') ?? ''
       expect(response.status).toBe(422)
-      await expect.poll(async () => (await at.server.run('requests', 'list')).includes(id), SLOW).toBe(true)
+      await expect.poll(async () => (await at.server.run('requests', 'list')).includes(id)).toBe(true)
       const page = await begin()
       await find(page, id)
-      await page.getByText('422 validation failed').waitFor(SLOW)
+      await page.getByText('422 validation failed').waitFor()
       const text = await page.locator('main').textContent()
       const { message } = (await response.json()) as { message: string }
       expect(text).toContain(`The caller was told${message}`)
@@ -129,12 +128,12 @@ describe.skipIf(!CHROMIUM)('support', () => {
       expect(body.code).toBe('too_many_attempts')
       const reference = body.data.request_reference
       await expect
-        .poll(async () => (await at.server.run('requests', 'list')).includes('too_many_attempts'), SLOW)
+        .poll(async () => (await at.server.run('requests', 'list')).includes('too_many_attempts'))
         .toBe(true)
       const page = await begin()
       at.visitor.allow(/status of 404/)
       await find(page, reference)
-      await page.getByText('refused before anybody was looked up').waitFor(SLOW)
+      await page.getByText('refused before anybody was looked up').waitFor()
       await page.getByText('429 too many attempts').waitFor()
       await expectDone(page)
       // The command line says the same.
@@ -147,7 +146,7 @@ describe.skipIf(!CHROMIUM)('support', () => {
         .getByText('A direct request that was refused')
         .getByRole('link', { name: 'Requests' })
         .click()
-      await page.getByText('429 too many attempts').first().waitFor(SLOW)
+      await page.getByText('429 too many attempts').first().waitFor()
     })
 
     it('which key is out of quota?', async () => {
@@ -155,17 +154,17 @@ describe.skipIf(!CHROMIUM)('support', () => {
       for (const nin of ['71000000001', '71000000002', '71000000003'])
         await verify(key, { nin, phone: PHONE })
       await expect
-        .poll(async () => (await at.server.run('requests', 'list')).includes('quota_exceeded'), SLOW)
+        .poll(async () => (await at.server.run('requests', 'list')).includes('quota_exceeded'))
         .toBe(true)
       const page = await begin('?range=hour')
-      await page.getByRole('link', { name: 'quota exceeded' }).click(SLOW)
+      await page.getByRole('link', { name: 'quota exceeded' }).click()
       const found = page.getByRole('region', { name: 'Requests, newest first' })
-      await found.getByRole('link', { name: id }).first().click(SLOW)
-      await page.getByText('2 of 2').waitFor(SLOW)
-      await page.getByRole('link', { name: 'quota exceeded' }).waitFor(SLOW)
+      await found.getByRole('link', { name: id }).first().click()
+      await page.getByText('2 of 2').waitFor()
+      await page.getByRole('link', { name: 'quota exceeded' }).waitFor()
       await expectDone(page)
       await page.getByRole('link', { name: 'quota exceeded' }).click()
-      await page.getByText('429 quota exceeded').waitFor(SLOW)
+      await page.getByText('429 quota exceeded').waitFor()
       expect(page.url()).toContain(`key=${id}&code=quota_exceeded&status=429`)
     })
 
@@ -175,14 +174,14 @@ describe.skipIf(!CHROMIUM)('support', () => {
       await verify(key, { nin: '72000000001', phone: PHONE })
       vendor.fail(undefined)
       const page = await begin('?range=hour')
-      await page.getByRole('radio', { name: 'Vendors' }).check(SLOW)
-      await page.getByRole('radio', { name: 'Latency p95' }).check(SLOW)
+      await page.getByRole('radio', { name: 'Vendors' }).check()
+      await page.getByRole('radio', { name: 'Latency p95' }).check()
       await page.getByText('Show as table').click()
       const row = page
         .getByRole('region', { name: 'Latency p95' })
         .getByRole('row')
         .filter({ hasText: /\d s$/ })
-      await expect.poll(() => row.first().textContent(), SLOW).toMatch(/^\d.*\d\d:\d\d.* s$/)
+      await expect.poll(() => row.first().textContent()).toMatch(/^\d.*\d\d:\d\d.* s$/)
       await page.getByRole('link', { name: 'dojah' }).first().waitFor()
       await expectDone(page)
     })
@@ -196,7 +195,7 @@ describe.skipIf(!CHROMIUM)('support', () => {
       await verify(key, { nin: '73000000001', phone: PHONE }, { prefer: 'respond-async' })
       const read = async () =>
         JSON.parse(await at.server.run('webhooks', 'deliveries', id, '--json')) as { state: string }[]
-      await expect.poll(async () => (await read())[0]?.state, SLOW).toBe('pending')
+      await expect.poll(async () => (await read())[0]?.state).toBe('pending')
       // As after its last retry.
       const database = new DatabaseSync(join(at.server.dataDir, 'tabbat.db'), { timeout: 5000 })
       database
@@ -205,11 +204,11 @@ describe.skipIf(!CHROMIUM)('support', () => {
       database.close()
       const page = await begin()
       await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Webhooks' }).click()
-      await page.getByRole('button', { name: 'Resend shop' }).click(SLOW)
+      await page.getByRole('button', { name: 'Resend shop' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Failed since').fill('2026-01-01T14:00')
       await dialog.getByRole('button', { name: 'Send again' }).click()
-      await dialog.getByText('1 event is sent again.').waitFor(SLOW)
+      await dialog.getByText('1 event is sent again.').waitFor()
       await expectDone(page)
       expect((await read())[0]?.state).toBe('pending')
       await at.server.run('webhooks', 'delete', id, '--yes')
@@ -220,11 +219,11 @@ describe.skipIf(!CHROMIUM)('support', () => {
       const response = await verify(SANDBOX_KEY, { nin: '12345678901', phone: PHONE }, headers)
       expect(response.status).toBe(202)
       const id = response.headers.get('x-request-id') ?? ''
-      await expect.poll(async () => (await at.server.run('requests', 'list')).includes(id), SLOW).toBe(true)
+      await expect.poll(async () => (await at.server.run('requests', 'list')).includes(id)).toBe(true)
       const page = await begin()
       await page.goto(`${at.server.admin}/console#/requests/${id}`)
-      await page.getByRole('link', { name: 'Send again in Try it' }).click(SLOW)
-      await page.getByText('Type again').waitFor(SLOW)
+      await page.getByRole('link', { name: 'Send again in Try it' }).click()
+      await page.getByText('Type again').waitFor()
       expect(page.url()).toMatch(new RegExp(`#/try\\?request=${id}$`))
       const note = await page.getByText('Type again').textContent()
       expect(note).toContain('Type again: nin, phone; if they were sent, also first_name, last_name')
@@ -238,11 +237,11 @@ describe.skipIf(!CHROMIUM)('support', () => {
       await page.getByLabel('phone', { exact: true }).fill(PHONE)
       await page.getByLabel('first_name (optional)').fill('Nobody')
       await page.getByRole('button', { name: 'Send', exact: true }).click()
-      await page.getByText('VERIFIED', { exact: true }).first().waitFor(SLOW)
+      await page.getByText('VERIFIED', { exact: true }).first().waitFor()
       await page.getByText('first_name=no').waitFor()
       await expectDone(page)
       await page.getByRole('button', { name: 'Send', exact: true }).click()
-      await page.getByText('Idempotent-Replayed', { exact: true }).waitFor(SLOW)
+      await page.getByText('Idempotent-Replayed', { exact: true }).waitFor()
       // What was typed is in no address, also not after another operation was chosen.
       await page.getByRole('button', { name: 'Verify BVN' }).click()
       await page.waitForURL(/#\/try\?operation=verify_bvn$/)

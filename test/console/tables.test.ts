@@ -176,7 +176,6 @@ describe.skipIf(!CHROMIUM)('the tables', () => {
     await expect
       .poll(
         async () => (await save('requests?status=2xx&operation=verify_nin', 'Requests, newest first')).length,
-        { timeout: 40_000 },
       )
       .toBeGreaterThan(60)
     const lines = await save('requests?status=5xx', 'Requests, newest first')
