@@ -2,7 +2,7 @@ import { join, relative } from 'node:path'
 import { createVitest, type TestModule, type TestSpecification } from 'vitest/node'
 
 /** Tests of one file; without names all of them. */
-export type TestFile = { readonly file: string; readonly names?: readonly string[] | undefined }
+type TestFile = { readonly file: string; readonly names?: readonly string[] | undefined }
 
 /** Runs these tests, their files in this order, until one fails. */
 export type RunRequest = {
