@@ -257,7 +257,7 @@ function* listAnswerProblems(file: VendorFile): Generator<string> {
     if (file.operations[name] && !answer) yield `answers needs the member ${name}, for operations.${name}.`
     if (described && !file.operations[name]) yield `answers.${name} is never used.`
     if (described) yield* listProblemsOfAnswer(file, described, name)
-    else if (answer) yield* listUnsent(file, answer, 'nin', name)
+    else if (answer && file.operations[name]) yield* listUnsent(file, answer, 'nin', name)
   }
 }
 

@@ -113,8 +113,218 @@ describe('a vendor file', () => {
     ['settings.url', { help: 'The address of it.' }, 'settings.url: every vendor has a value of this name.'],
     ['settings.spare', { help: 'Nothing uses this one.' }, 'settings.spare is never used.'],
     ['texts', { spare: ['no such one'] }, 'texts.spare is never used.'],
+    ['texts', { funds: ['no money'] }, 'texts.funds has the name of a list that every file has.'],
+    ['operations', {}, 'operations needs one of nin, virtual_nin and bvn.'],
+    [
+      'operations',
+      { virtual_nin: { request: FILE.operations.nin.request } },
+      'operations.virtual_nin needs operations.nin beside it.',
+    ],
+    [
+      'operations.nin.request',
+      { method: 'GET', path: '/nin/{number}', body: {} },
+      'operations.nin.request.body: a GET has none.',
+    ],
+    ['operations.nin.request.body', { '{nmber}': '{number}' }, 'has the value {nmber}, which is neither'],
+    ['operations.nin.request.body', ['{number}', '{nmber}'], 'request.body[1] has the value {nmber},'],
+    ['operations.nin.request.body', { id: '{number}', s: '{signature}' }, 'has the value {signature},'],
+    [
+      'operations.nin.request.headers',
+      { 'Content-Length': '1' },
+      'headers.Content-Length is set by the program.',
+    ],
+    [
+      'operations.nin.request.headers',
+      { 'x-day': '{date_of_birth_short}' },
+      'must not have a name or a date',
+    ],
+    [
+      'authentication.headers',
+      { 'x-key': '{key} {full_name}' },
+      'authentication.headers.x-key must not have a name',
+    ],
+    [
+      'authentication.headers',
+      { 'x-key': '{key}{kee}' },
+      'authentication.headers.x-key has the value {kee},',
+    ],
+    [
+      'authentication.hmac',
+      { algorithm: 'sha256', key: '{key}', over: ['{time}'], encoding: 'hex' },
+      'authentication.hmac is never used: {signature} stands in no request.',
+    ],
+    [
+      'authentication.hmac',
+      { algorithm: 'sha256', key: '{kee}', over: ['{tyme}'], encoding: 'hex' },
+      'authentication.hmac.over[0] has the value {tyme},',
+    ],
+    [
+      'authentication.token',
+      { request: { method: 'POST', path: '/t', body: '{phone}' }, token_at: 't' },
+      'authentication.token.request.body must not contain a value of a person.',
+    ],
+    [
+      'authentication.token',
+      { request: { method: 'POST', path: '/t', headers: { te: 'x' } }, token_at: 't' },
+      'authentication.token.request.headers.te is set by the program.',
+    ],
+    [
+      'authentication.token',
+      { request: { method: 'POST', path: '/t' }, basic: { user: 'x', password: '{kee}' }, token_at: 't' },
+      'authentication.token.basic.password has the value {kee},',
+    ],
+    ['rules.spare', FILE.rules.all, 'rules.spare is never used.'],
+    ['rules.all', [FILE.rules.all[0]], 'rules.all has no rule for found.'],
+    ['rules.all.1.if', {}, 'rules.all[1].if must not be empty.'],
+    ['rules.all.1.status_at', 'code', 'rules.all[1]: by_status and status_at go together.'],
+    ['rules.all.1.then', 'by_status', 'rules.all[1]: by_status and status_at go together.'],
+    ['rules.all.0.if.values', [{ at: 'code' }], 'rules.all[0].if.values[0] needs one of is and is_not.'],
+    [
+      'rules.all.0.if.values',
+      [{ at: 'code', is: ['44'], is_not: ['45'] }],
+      'rules.all[0].if.values[0] needs one of is and is_not.',
+    ],
+    [
+      'rules.all.0.if.values.0.at',
+      'a.valueOf',
+      'rules.all[0].if.values[0] names a.valueOf, which is no member',
+    ],
+    ['rules.all.1.if.absent', ['a.constructor'], 'rules.all[1].if.absent[0] names a.constructor,'],
+    ['rules.all.1.if.any_present', ['toString'], 'rules.all[1].if.any_present[0] names toString,'],
+    ['rules.all.0.if.text', { says: ['ours'] }, 'if.text names ours, which is neither a list in texts nor'],
+    [
+      'rules.all.0.if.text',
+      { says: ['funds'], unless: ['ours'] },
+      'if.text names ours, which is neither a list',
+    ],
+    ['rules.all.0.if.text', { says: ['toString'] }, 'if.text names toString, which is neither a list'],
+    [
+      'rules.all.0.if.text',
+      { says: ['{key}'] },
+      'names {key}, which is neither {not_found} nor a setting of the type',
+    ],
+    ['rules.all.0.if.text', { at: 'hasOwnProperty', says: ['funds'] }, 'if.text names hasOwnProperty,'],
+    ['answers.nin', undefined, 'answers needs the member nin, for operations.nin.'],
+    ['answers.virtual_nin', FILE.answers.nin, 'answers.virtual_nin is never used.'],
+    ['answers.nin.second_phones', ['b'], 'answers.nin.second_phones is for a BVN only.'],
+    ['answers.nin.fields', undefined, 'answers.nin needs the member fields, or "same_fields": true.'],
+    ['answers.nin.record', ['valueOf'], 'answers.nin.record[0] names valueOf, which is no member'],
+    ['answers.nin.phones', [{ asked: 'phone' }], 'answers.nin.phones[0] is the phone of the request, which'],
+    ['answers.nin.fields', { personal_info: { first_name: [{ asked: 'first_name' }] } }, 'must be a path'],
+    [
+      'answers.nin.fields',
+      { personal_info: { first_name: { asked: 'first_name' } } },
+      'answers.nin.fields.personal_info.first_name is the first_name of the request, which operations.nin never',
+    ],
+    [
+      'answers.nin.fields',
+      { personal_info: { first_name: { asked: 'first_name' } } },
+      'rules.all[1]: found must follow from a value that says that the details match',
+    ],
+    [
+      'settings.number',
+      { help: 'The number of it.' },
+      'settings.number: every vendor has a value of this name.',
+    ],
+    [
+      'settings.signature',
+      { help: 'The signature.' },
+      'settings.signature: every vendor has a value of this',
+    ],
+    [
+      'settings.key',
+      { help: 'Key of the account.', required: true, default: 'x' },
+      'settings.key is required, so it has no default.',
+    ],
+    ['settings.other', { help: 'A pattern of texts.', type: 'pattern' }, 'settings.other needs a default.'],
+    [
+      'settings.other',
+      { help: 'A path below it.', type: 'path', default: 'x' },
+      'settings.other.default must',
+    ],
+    [
+      'settings.Key',
+      { help: 'Key of the account.' },
+      'settings has a member with the name Key: names are small',
+    ],
+    ['rules.all.0.if.values.0.at', 'a b', 'rules.all[0].if.values[0].at must be the names of members'],
   ])('is refused with %s: %j', (place, value, problem) => {
     expect(problemsWith(place, value).join('\n')).toContain(problem)
+  })
+
+  it.each([
+    ['operations.nin.request.path', '{key}'],
+    ['operations.nin.request.body', { id: '{number}', at: '{time_ms}', of: '{phone}' }],
+    ['operations.nin.request.headers', { 'x-number': '{number}' }],
+    ['answers.nin.same_fields', true],
+    ['rules.all.1.if.text', { says: ['funds', '{not_found}'], unless: ['temporary'] }],
+    [
+      'rules.all.0.if.values',
+      [
+        { at: 'code', is: ['44'] },
+        { at: 'more', is_not: [true] },
+      ],
+    ],
+  ])('may have %s: %j', (place, value) => {
+    expect(problemsWith(place, value)).toEqual([])
+  })
+
+  it('may take details from the request that it sent and that the vendor compared', () => {
+    const body = { id: '{number}', name: '{full_name}', born: '{date_of_birth_numeric}', tel: '{phone_234}' }
+    const match = toRule('person', { values: [{ at: 'match', is: ['yes'] }] }, 'found')
+    const asked = (detail: string) => ({ asked: detail })
+    const file = {
+      ...FILE,
+      operations: { nin: { request: { ...FILE.operations.nin.request, body } } },
+      answers: {
+        nin: {
+          ...FILE.answers.nin,
+          phones: [asked('phone')],
+          fields: {
+            personal_info: {
+              first_name: asked('first_name'),
+              last_name: asked('last_name'),
+              date_of_birth: asked('date_of_birth'),
+            },
+          },
+        },
+      },
+      rules: { all: [FILE.rules.all[0], match] },
+    }
+    expect(checkVendorFile(file)).toEqual({ file })
+    for (const name of ['name', 'born', 'tel'] as const) {
+      const { [name]: _, ...less } = body
+      const request = { ...FILE.operations.nin.request, body: less }
+      const { problems } = checkVendorFile({ ...file, operations: { nin: { request } } }) as {
+        problems?: string[]
+      }
+      expect(problems?.join('\n'), name).toContain('never sends to the vendor')
+    }
+  })
+
+  it('may be signed', () => {
+    const hmac = { algorithm: 'sha256', key: '{key}', over: ['{time}'], encoding: 'hex' }
+    const file = { ...FILE, authentication: { hmac, headers: { 'x-sign': '{signature}' } } }
+    expect(checkVendorFile(file)).toEqual({ file })
+  })
+
+  it('has at most 50 levels', () => {
+    const nest = (levels: number): unknown => (levels === 0 ? '{number}' : [nest(levels - 1)])
+    expect(problemsWith('operations.nin.request.body', nest(46))).toEqual([])
+    expect(problemsWith('operations.nin.request.body', nest(47))).toEqual([
+      'the file is nested deeper than 50 levels.',
+    ])
+  })
+
+  it('has one sentence for each problem, and none of them twice', () => {
+    const problems = problemsWith('rules.all.0', { name: 5, extra: 1 })
+    expect(problems).toEqual([...new Set(problems)])
+    expect(problems).toContain('rules.all[0] needs the member if.')
+    expect(problems).toContain('rules.all[0].name must be string.')
+    expect(problems.join()).toContain('rules.all[0] has an unknown member, extra. Known here: name,')
+    expect(problems.join()).not.toContain('$comment')
+    const [long] = problemsWith('x'.repeat(100), 1)
+    expect(long).toContain(`an unknown member, ${'x'.repeat(60)}. Known`)
   })
 
   it.each([
