@@ -5,7 +5,13 @@ import { text } from 'node:stream/consumers'
 
 /** What happens to one request: a response of the proxy itself, or a fault of the network. */
 export type Fault =
-  | { readonly status: number; readonly headers?: Record<string, string>; readonly body: string }
+  | {
+      readonly status: number
+      readonly headers?: Record<string, string>
+      readonly body: string
+      /** How the body is written here: as text, or as base64 if its bytes are no text. */
+      readonly encoding?: 'base64'
+    }
   /** The connection is reset before the request was read. */
   | 'reset unread'
   /** The connection breaks before the server has the request. */
@@ -20,8 +26,12 @@ export type Fault =
   | 'hang'
   /** A response that never ends, a byte at a time. */
   | 'trickle'
+  /** A head that never ends, a byte at a time. */
+  | 'trickle head'
   /** A response that never ends, as fast as it can be read. */
   | 'flood'
+  /** A head that never ends, as fast as it can be read. */
+  | 'flood head'
 
 export type FlakyProxy = {
   readonly url: string
@@ -44,15 +54,19 @@ function answerItself(
   if (fault === 'reset') return Boolean(socket.destroy())
   if (fault === 'cut head')
     return socket.write('HTTP/1.1 200 OK\r\ncontent-le', () => socket.destroy()) || true
-  if (fault !== 'trickle' && fault !== 'flood') return false
-  response.writeHead(200, { 'content-type': 'application/json' })
-  const piece = Buffer.alloc(fault === 'flood' ? 2 ** 20 : 1, ' ')
+  if (!/^(trickle|flood)/.test(fault ?? '')) return false
+  // The same parts again and again: a head of any length has them.
+  const part = fault?.endsWith('head') ? 'x-a: b\r\n' : ' '
+  if (fault?.endsWith('head')) socket.write('HTTP/1.1 200 OK\r\n')
+  else response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
+  const to = fault?.endsWith('head') ? socket : response
+  const piece = fault?.startsWith('flood') ? part.repeat(2 ** 17) : part
   const write = () => {
-    if (fault === 'flood') while (response.writable && response.write(piece));
-    else response.write(piece)
+    if (fault?.startsWith('flood')) while (to.writable && to.write(piece));
+    else to.write(piece)
   }
   const timer = setInterval(write, 10)
-  response.on('drain', write).on('close', () => clearInterval(timer))
+  to.on('drain', write).on('close', () => clearInterval(timer))
   return true
 }
 
@@ -65,7 +79,10 @@ export async function startFlakyProxy(target: string): Promise<FlakyProxy> {
     const fault = faults.shift()
     if (fault === 'reset unread') return void request.socket.resetAndDestroy()
     const body = await text(request)
-    if (typeof fault === 'object') return void response.writeHead(fault.status, fault.headers).end(fault.body)
+    if (typeof fault === 'object')
+      return void response
+        .writeHead(fault.status, fault.headers)
+        .end(Buffer.from(fault.body, fault.encoding ?? 'utf8'))
     if (answerItself(fault, request, response)) return
     const { method = '', url = '' } = request
     const headers = Object.entries(request.headers).filter(([name]) => !/^(connection|host)$/.test(name))

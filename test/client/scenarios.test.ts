@@ -1,10 +1,14 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { createSecret, toSignedHeaders } from '../../src/webhooks/attempt.ts'
-import { type Fault, type FlakyProxy, startFlakyProxy } from './flaky-proxy.ts'
+import { createCertificate } from '../certificate.ts'
+import { type Fault, startFlakyProxy } from './flaky-proxy.ts'
 import { type ClientServer, openClientServer } from './open-server.ts'
 import { CLIENTS, type Described, type Runner, startRunner, type Task } from './runners/start-runner.ts'
 import scenarios from './scenarios.json' with { type: 'json' }
@@ -45,24 +49,21 @@ const RUN = CLIENTS.filter((client) => client.missing === undefined)
 if (missing.length > 0)
   console.log(`Clients not run: ${missing.map(({ name, missing: why }) => `${name} (${why})`).join(', ')}.`)
 
-/** A client that runs, with a proxy of its own in front of the server. */
-type Playing = { readonly runner: Runner; readonly proxy: FlakyProxy }
+/** A client that runs. It has a server of its own: a server refuses the fifth batch that is sent to it at once. */
+type Playing = { readonly runner: Runner; readonly server: ClientServer }
 
 const playing = new Map<string, Playing>()
 const toPlaying = (name: string): Playing => playing.get(name) as Playing
 
-let server: ClientServer
 beforeAll(async () => {
-  server = await openClientServer()
-  for (const { name, command } of RUN)
-    playing.set(name, { runner: startRunner(command), proxy: await startFlakyProxy(server.url) })
+  for (const client of RUN)
+    playing.set(client.name, { runner: startRunner(client), server: await openClientServer() })
 })
 afterAll(async () => {
-  for (const { runner, proxy } of playing.values()) {
+  for (const { runner, server } of playing.values()) {
     await runner.stop()
-    await proxy.close()
+    await server.close()
   }
-  await server.close()
 })
 
 /** Every text and number of a value, also of its parts. */
@@ -81,7 +82,13 @@ const listNames = (value: unknown): string[] =>
  * fields are there by chance.
  */
 function listPersonal(args: Task['args'], { person }: Described, key: string): string[] {
-  const { amount: _amount, timeout_s: _timeout, respond_async: _async, ...personal } = args
+  const {
+    amount: _amount,
+    timeout_s: _timeout,
+    respond_async: _async,
+    provider: _provider,
+    ...personal
+  } = args
   const sent = [...listValues(personal), ...listValues(person), key]
   const isPublic = (value: string) => /^(ver_|bat_|verify_|order-|consent-|NIN$|BVN$|VERIFIED$)/.test(value)
   const names = listNames(person).join()
@@ -92,7 +99,7 @@ function listPersonal(args: Task['args'], { person }: Described, key: string): s
 
 const PERSONAL_PATTERNS = /70911111111|9.?222.?2222|zubairu|\box\b|canary/i
 
-async function runStep(step: Step, task: Task, { runner, proxy }: Playing): Promise<Described> {
+async function runStep(step: Step, task: Task, { runner, server: { proxy } }: Playing): Promise<Described> {
   const { attempts, headers = {}, ...expected } = step.expect
   const before = proxy.requests.length
   proxy.fail(...(step.server ?? []))
@@ -123,13 +130,13 @@ describe.each(SCENARIOS)('$name', (scenario) => {
   it.concurrent.for(RUN.filter(({ hasLimits }) => needs !== 'limits' || hasLimits))(
     '$name',
     async ({ name }, { expect: { poll } }) => {
-      const { proxy } = toPlaying(name)
+      const { proxy } = toPlaying(name).server
       const before = proxy.connections()
       let last: Described = { kind: '' }
       for (const step of steps) {
         const args = Object.fromEntries(
-          Object.entries(step.arguments ?? {}).map(([key, value]) => [
-            key,
+          Object.entries(step.arguments ?? {}).map(([argument, value]) => [
+            argument,
             typeof value === 'string' && value.startsWith('$') ? last[value.slice(1)] : value,
           ]),
         )
@@ -173,12 +180,35 @@ it('a vendor is paid once when responses are lost', async () => {
   await vendor.close()
 })
 
+it('a server with a certificate that nobody has signed gets no request', async () => {
+  let requests = 0
+  const tls = createServer(createCertificate(), (socket) => {
+    socket.on('data', () => {
+      requests += 1
+    })
+  }).listen(0, '127.0.0.1')
+  await once(tls, 'listening')
+  const baseUrl = `https://localhost:${(tls.address() as AddressInfo).port}`
+  for (const { runner } of playing.values()) {
+    const result = await runner.run({
+      scenario: 'tls',
+      client: { key: 'tbt_test_canary', base_url: baseUrl, max_retries: 0 },
+      call: 'verify_nin',
+      args: { nin: '70911111111', phone: '+234 809 222 2222' },
+    })
+    expect(result).toMatchObject({ kind: 'error', code: 'network_error', status: 0 })
+    expect(result.texts?.join()).not.toMatch(PERSONAL_PATTERNS)
+  }
+  expect(requests).toBe(0)
+  tls.close()
+})
+
 describe.each(RUN)('$name', ({ name }) => {
   const run = (task: Task) => toPlaying(name).runner.run(task)
 
   const about = (call: string, args: Task['args']): Task => ({
     scenario: 'functions',
-    client: { key: SANDBOX_KEY, base_url: server.url },
+    client: { key: SANDBOX_KEY, base_url: toPlaying(name).server.url },
     call,
     args,
   })

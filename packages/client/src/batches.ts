@@ -32,8 +32,10 @@ export type Batches = {
 const PATH = '/api/v2/kyc/batches'
 
 export const createBatches = (transport: Transport, { send } = transport): Batches => ({
-  create: async (rows, { idempotencyKey = crypto.randomUUID(), ...call } = {}) =>
-    readData<Schemas['CreateBatchResponse']>(send, {
+  create: async (rows, { idempotencyKey = crypto.randomUUID(), ...call } = {}) => {
+    if (!rows.every((row) => typeof row === 'object' && row !== null))
+      throw invalidArgument('A row of a batch must be an object.')
+    return readData<Schemas['CreateBatchResponse']>(send, {
       ...call,
       method: 'POST',
       path: PATH,
@@ -44,7 +46,8 @@ export const createBatches = (transport: Transport, { send } = transport): Batch
       body: JSON.stringify(rows),
       sent: rows.flatMap(listPersonal),
       isLarge: true,
-    }),
+    })
+  },
   get: async (id, call = {}) =>
     readData<Schemas['GetBatchResponse']>(send, { ...call, method: 'GET', path: toPath(id) }),
   results: async function* (id, call = {}) {

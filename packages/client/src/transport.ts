@@ -126,14 +126,18 @@ async function readAnswer(
 
 async function readText({ body, status }: Response, maxBytes: number): Promise<string> {
   const reader = body?.getReader()
-  const decoder = new TextDecoder()
+  const decoder = new TextDecoder('utf-8', { fatal: true })
   let text = ''
   for (let size = 0; ; ) {
     const piece = await reader?.read()
-    if (!piece?.value) return text + decoder.decode()
-    size += piece.value.length
+    size += piece?.value?.length ?? 0
     if (size > maxBytes) throw unexpectedResponse(status)
-    text += decoder.decode(piece.value, { stream: true })
+    try {
+      text += decoder.decode(piece?.value, { stream: piece?.value !== undefined })
+    } catch {
+      throw unexpectedResponse(status)
+    }
+    if (!piece?.value) return text
   }
 }
 

@@ -28,13 +28,17 @@ final class Batches
     public function create(#[\SensitiveParameter] iterable $rows, ?string $idempotencyKey = null, ?float $timeoutS = null): Record
     {
         $rows = is_array($rows) ? array_values($rows) : iterator_to_array($rows, false);
+        $sent = [];
+        foreach ($rows as $row) {
+            $sent[] = is_array($row) ? Verification::listPersonal($row) : throw TabbatException::invalidArgument('A row of a batch must be an array.');
+        }
         return $this->transport->send(new Call(
             'POST',
             self::PATH,
             $timeoutS,
             Verification::toPostHeaders($idempotencyKey),
             body: Verification::toJson($rows),
-            sent: array_merge([], ...array_map(Verification::listPersonal(...), $rows)),
+            sent: array_merge([], ...$sent),
             isLarge: true,
         ))->record();
     }

@@ -12,15 +12,16 @@ use LogicException;
 use Traversable;
 
 /**
- * An object of a response that may be about a person: $record['personal_info']['gender']. A dump of it shows the names of its fields,
- * and values only where they tell nothing about a person. toArray() gives all.
+ * An object of a response that may be about a person: $record['personal_info']['gender']. The objects in it are records, too. A dump of it
+ * shows the names of its fields, and values only where they tell nothing about a person. toArray() gives all.
  *
  * @implements ArrayAccess<string, mixed>
  * @implements IteratorAggregate<string, mixed>
  */
 final class Record implements ArrayAccess, Countable, IteratorAggregate
 {
-    private const SHOWN = ['id', 'state', 'mode', 'rows', 'line', 'status', 'success', 'code', 'operation', 'request_reference', 'service_type'];
+    /** Wherever they stand. "state" is not one: the next of kin has it too. */
+    private const SHOWN = ['id', 'mode', 'rows', 'line', 'status', 'success', 'code', 'operation', 'request_reference', 'service_type'];
 
     private readonly Hidden $values;
 
@@ -43,7 +44,7 @@ final class Record implements ArrayAccess, Countable, IteratorAggregate
 
     public function offsetGet(mixed $offset): mixed
     {
-        return $this->values->get()[$offset] ?? null;
+        return self::wrap($this->values->get()[$offset] ?? null);
     }
 
     public function offsetSet(mixed $offset, #[\SensitiveParameter] mixed $value): void
@@ -58,12 +59,22 @@ final class Record implements ArrayAccess, Countable, IteratorAggregate
 
     public function getIterator(): Traversable
     {
-        return new ArrayIterator($this->values->get());
+        return new ArrayIterator(array_map(self::wrap(...), $this->values->get()));
     }
 
     public function count(): int
     {
         return count($this->values->get());
+    }
+
+    /** Lists stay arrays, of records if they have objects. An empty object cannot be told from an empty list. */
+    private static function wrap(#[\SensitiveParameter] mixed $value): mixed
+    {
+        return match (true) {
+            !is_array($value) => $value,
+            array_is_list($value) => array_map(self::wrap(...), $value),
+            default => new self($value),
+        };
     }
 
     /** @return array<string, mixed> */

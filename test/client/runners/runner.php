@@ -78,7 +78,7 @@ function describeResult(string $call, mixed $result): array
             'reference' => $result->reference,
             'person' => $result->person->toArray(),
             'match' => $result->match,
-            'texts' => [...dump($result), serializeRefused($result)],
+            'texts' => [...dump($result), ...dump($result->person['personal_info']), ...dump(array_filter(iterator_to_array($result->person), is_object(...))), serializeRefused($result)],
         ],
     };
 }
@@ -126,7 +126,7 @@ while (($line = fgets(STDIN)) !== false) {
             $current = $task['scenario'];
         }
         $described = describeResult($task['call'], make($tabbat, $task['call'], $task['args']));
-        $described['texts'] = [...($described['texts'] ?? []), ...dump($tabbat)];
+        $described['texts'] = [...($described['texts'] ?? []), ...dump($tabbat), ...dump($tabbat->batches), serializeRefused($tabbat)];
     } catch (TabbatException $error) {
         $described = describeError($error);
     }

@@ -1,6 +1,7 @@
 """Makes the calls of scenarios.test.ts with the client for Python: a JSON line in, a JSON line out. With `async`, by AsyncTabbat."""
 
 import asyncio
+import copy
 import inspect
 import json
 import os
@@ -62,7 +63,7 @@ def describe_result(call, result):
         return {"kind": "pending", "reference": result.reference, "texts": texts}
     if not result.verified:
         return {"kind": "not_verified", "reference": result.reference, "texts": texts}
-    texts += [repr(result.person), f"{result.person['personal_info']}"]
+    texts += [repr(result.person), f"{result.person['personal_info']}", show_pickled(result), repr(copy.deepcopy(result.person))]
     return {
         "kind": "verified",
         "reference": result.reference,
@@ -70,6 +71,19 @@ def describe_result(call, result):
         "match": result.match,
         "texts": texts,
     }
+
+
+def show_locals(error):
+    """What tools such as Sentry record: the variables of the functions of the client. Those of this program are its own."""
+    stack = traceback.TracebackException.from_exception(error, capture_locals=True).stack
+    return repr([(frame.name, frame.locals) for frame in stack if f"tabbat{os.sep}" in frame.filename])
+
+
+def show_pickled(value):
+    try:
+        return repr(pickle.dumps(value))
+    except TypeError as error:
+        return str(error)
 
 
 def describe_error(error):
@@ -92,6 +106,7 @@ def describe_error(error):
             "".join(traceback.format_exception(type(error), error, error.__traceback__)),
             repr(error.__context__) + repr(error.__cause__),
             repr(pickle.loads(pickle.dumps(error))),
+            show_locals(error),
         ],
     }
     if error.retry_after_s is not None:
@@ -111,7 +126,7 @@ async def main():
                 tabbat = (AsyncTabbat if IS_ASYNC else Tabbat)(**to_options(task["client"]))
                 current = task["scenario"]
             described = describe_result(task["call"], await make(tabbat, task["call"], task["args"]))
-            described["texts"] = [*described.get("texts", []), repr(tabbat), repr(tabbat._settings)]
+            described["texts"] = [*described.get("texts", []), repr(tabbat), repr(tabbat._settings), show_pickled(tabbat)]
         except TabbatError as error:
             described = describe_error(error)
         print(json.dumps(described), flush=True)

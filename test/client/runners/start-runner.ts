@@ -25,7 +25,7 @@ type Client = {
   readonly name: string
   readonly missing: string | undefined
   readonly command: Command
-  /** Whether the client itself ends what takes too long or is too large. */
+  /** Whether the client itself sends requests, and ends what takes too long or is too large. */
   readonly hasLimits: boolean
 }
 
@@ -67,9 +67,18 @@ export const CLIENTS: readonly Client[] = [
   },
 ]
 
+/** A proxy that is not there. Clients do not send keys and people to whatever the environment names. */
+const PROXIES = Object.fromEntries(
+  ['http_proxy', 'https_proxy', 'all_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].map((name) => [
+    name,
+    'http://127.0.0.1:9',
+  ]),
+)
+
 /** Starts the program of a client, which makes one call after the other. */
-export function startRunner([program, ...args]: Command): Runner {
-  const child = spawn(program, args, { env: ENVIRONMENT, stdio: ['pipe', 'pipe', 'inherit'] })
+export function startRunner({ command: [program, ...args], hasLimits }: Client): Runner {
+  const env = { ...ENVIRONMENT, ...(hasLimits && PROXIES) }
+  const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   return {
     run: async (task) => {

@@ -39,6 +39,8 @@ final class CurlTransfer
             CURLOPT_CUSTOMREQUEST => $request->method,
             CURLOPT_HTTPHEADER => self::toLines($request->headers()),
             CURLOPT_PROTOCOLS => CURLPROTO_HTTP | CURLPROTO_HTTPS,
+            // None that the environment names: it would get keys and people.
+            CURLOPT_PROXY => '',
             CURLOPT_NOSIGNAL => true,
             CURLOPT_SUPPRESS_CONNECT_HEADERS => true,
             CURLOPT_CONNECTTIMEOUT_MS => $limitMs,

@@ -4,7 +4,6 @@ declare(strict_types=1);
 
 namespace Tabbat\Internal;
 
-use JsonException;
 use Tabbat\MatchLevel;
 use Tabbat\NotVerified;
 use Tabbat\Pending;
@@ -12,6 +11,7 @@ use Tabbat\Record;
 use Tabbat\TabbatException;
 use Tabbat\VerificationResult;
 use Tabbat\Verified;
+use Throwable;
 
 /** What is sent for a verification, and what its response means. @internal */
 final class Verification
@@ -56,7 +56,8 @@ final class Verification
     {
         try {
             return json_encode($value, JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES);
-        } catch (JsonException) {
+        } catch (Throwable) {
+            // Also what an object of the caller throws: the trace of that has the whole request.
             throw TabbatException::invalidArgument('A value of the request cannot be sent as JSON.');
         }
     }

@@ -5,6 +5,7 @@ from typing import Any, AsyncIterator, List, Mapping, Optional, Sequence, TypeVa
 from . import operations
 from .api import Batch, BatchResult, BatchRow, BvnPerson, InternetBundle, NewBatch, NinPerson, SmeBundle, TvAddOn
 from .async_connections import AsyncBody, AsyncConnections
+from .error import TabbatError
 from .results import VerificationResult
 from .sending import Attempt, Emit, Plan, Read, Settings, Wait
 
@@ -32,7 +33,11 @@ class AsyncTabbat:
         :param max_retries: Retries of one call.
         :param ssl_context: For a certificate authority of your own, or a client certificate.
         """
-        self._settings = Settings(key, base_url, timeout_s, attempt_timeout_s, max_retries)
+        try:
+            self._settings = Settings(key, base_url, timeout_s, attempt_timeout_s, max_retries)
+        except TabbatError as error:
+            del self, key, base_url
+            raise error.with_traceback(None)
         self._connections = AsyncConnections(self._settings, ssl_context)
         self.pending = AsyncPendingVerifications(self)
         self.batches = AsyncBatches(self)
@@ -83,6 +88,8 @@ class AsyncTabbat:
             respond_async=respond_async,
             timeout_s=timeout_s,
         )
+        # Tools that record the variables of a traceback find none of the person here.
+        del nin, phone, first_name, last_name, date_of_birth, details, idempotency_key, consent_reference
         return await self._run(plan)
 
     async def verify_bvn(
@@ -112,6 +119,8 @@ class AsyncTabbat:
             respond_async=respond_async,
             timeout_s=timeout_s,
         )
+        # Tools that record the variables of a traceback find none of the person here.
+        del bvn, phone, first_name, last_name, date_of_birth, details, idempotency_key, consent_reference
         return await self._run(plan)
 
     async def list_internet_bundles(self, provider: str, *, timeout_s: Optional[float] = None) -> List[InternetBundle]:
@@ -134,6 +143,9 @@ class AsyncTabbat:
                 step = plan.send(await self._do(step))
         except StopIteration as end:
             return cast(T, end.value)
+        except TabbatError as error:
+            # Without the functions below, whose variables have the request.
+            raise error.with_traceback(None)
 
     async def _stream(self, plan: Plan[None]) -> AsyncIterator[Any]:
         try:
@@ -146,6 +158,8 @@ class AsyncTabbat:
                     step = plan.send(await self._do(step))
         except StopIteration:
             return
+        except TabbatError as error:
+            raise error.with_traceback(None)
         finally:
             plan.close()
 
@@ -188,6 +202,7 @@ class AsyncBatches:
         The same ``idempotency_key`` and rows get the same batch; without it, each call makes its own.
         """
         plan = operations.create_batch(self._client._settings, rows, idempotency_key, timeout_s)
+        del rows
         return cast(NewBatch, await self._client._run(plan))
 
     async def get(self, batch_id: str, *, timeout_s: Optional[float] = None) -> Batch:

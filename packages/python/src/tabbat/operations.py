@@ -74,6 +74,8 @@ def create_batch(
     timeout_s: Optional[float],
 ) -> Plan[Any]:
     rows = list(rows)
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise invalid_argument("A row of a batch must be a dict.")
     sent = [text for row in rows for text in list_personal(row)]
     headers = to_post_headers(idempotency_key)
     call = Call("POST", BATCHES, headers, to_json(rows), sent, timeout_s, is_large=True)

@@ -1,3 +1,4 @@
+import copy
 from typing import Any, Dict
 
 #: Fields that tell nothing about a person, wherever they stand. `state` is not one: the next of kin has it too.
@@ -12,3 +13,12 @@ class Record(Dict[str, Any]):
         return f"{{{shown}}}"
 
     __str__ = __repr__
+
+    def __copy__(self) -> "Record":
+        return Record(self)
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "Record":
+        return Record((key, copy.deepcopy(value, memo)) for key, value in self.items())
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        raise TypeError("Records of Tabbat cannot be pickled. Keep the reference instead.")

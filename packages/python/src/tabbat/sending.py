@@ -47,6 +47,9 @@ class Settings:
         for name, value in read_base_url(self.base_url).items():
             object.__setattr__(self, name, value)
 
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        raise TypeError("Clients of Tabbat cannot be pickled: they have a key.")
+
 
 def read_base_url(base_url: Any) -> Dict[str, Any]:
     if isinstance(base_url, str) and re.fullmatch(r"[\x21-\x7e]+", base_url):
