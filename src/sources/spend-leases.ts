@@ -198,6 +198,8 @@ function createLeases(table: SpendTable, prices: Prices, node: string, now: () =
     },
     release: async (isIdle: (lease: Lease) => boolean): Promise<void> => {
       for (const lease of leases.values()) {
+        // What is being granted would stay leased by a process that ends.
+        await lease.asking?.catch(() => {})
         if (lease.leftKobo === undefined || !isIdle(lease)) continue
         if (lease.leftKobo === 0 && !lease.isUnsure) continue
         await giveBack(lease)

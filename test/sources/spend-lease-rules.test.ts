@@ -272,6 +272,20 @@ describe('money that is not used', () => {
     expect(givenBack).toEqual([{ name: 'dojah', day: 20 }])
   })
 
+  it('is given back at the end, also what is being granted then', async () => {
+    const { leases, take, hold, givenBack } = openLeases([400, 1000])
+    for (let call = 0; call < 3; call++) await take()
+    const answer = hold()
+    // Takes the rest, and more is asked for in the background.
+    await take()
+    const closing = leases.close()
+    await settle()
+    expect(givenBack).toEqual([])
+    answer()
+    await closing
+    expect(givenBack).toEqual([{ name: 'dojah', day: 20 }])
+  })
+
   it('is given back before it is used, when giving it back failed', async () => {
     const { leases, take, store, givenBack } = openLeases([1000, 1000])
     await take()
