@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { openStore } from '../../src/context/store.ts'
 import { openWriter } from '../../src/database/sqlite-writer.ts'
 import { newFolder } from '../engines.ts'
@@ -23,10 +23,11 @@ it('copies the write-ahead log to the database in another thread, long before a 
       await writer.call({ table: 'meta', method: 'set', args: [facts] })
     }
     // A log that was copied as a whole begins again with the next write.
-    await vi.waitFor(() => {
+    const countLeft = () => {
       const { log, checkpointed } = count()
-      expect(log - checkpointed).toBeLessThan(WRITES * 25 - 900)
-    })
+      return log - checkpointed
+    }
+    await expect.poll(countLeft).toBeLessThan(WRITES * 25 - 900)
   } finally {
     observer.close()
     await store.close()

@@ -162,7 +162,14 @@ describe.each(engines)('a verification by a source inside the process, on %s', (
 
   it('counts identical wrong guesses at the same time once', async () => {
     const nin = newNumber()
-    const answers = await Promise.all(Array.from({ length: 30 }, () => verify(nin, toWrong(0))))
+    const { promise: areAllThere, resolve: letGo } = Promise.withResolvers<void>()
+    let there = 0
+    const on = withPause(first(), () => {
+      there += 1
+      if (there === 30) letGo()
+      return areAllThere
+    })
+    const answers = await Promise.all(Array.from({ length: 30 }, () => verify(nin, toWrong(0), { on })))
     expect(new Set(answers.map(codeOf))).toEqual(new Set(['not_verified']))
     expect(await count('attempts', nin)).toBe(1)
   })
