@@ -31,6 +31,8 @@ type Wish = {
   readonly pays?: number
   readonly scopes?: readonly string[]
   readonly hasKey?: boolean
+  /** The source takes no virtual NIN. */
+  readonly isPlain?: boolean
   readonly mode?: 'live' | 'test'
   /** What the commits come to, in order; then all succeed. */
   readonly commits?: readonly (string | Error | undefined)[]
@@ -81,7 +83,15 @@ async function run(wish: Wish = {}) {
     pictureKey: createSecretKey(Buffer.alloc(32, 2)),
     sources: {
       [mode]: {
-        nin: [{ source: { name: 'dojah', acceptsVirtualNin: true, findNin: () => {} } }],
+        nin: [
+          {
+            source: {
+              name: 'dojah',
+              ...(wish.isPlain !== true && { acceptsVirtualNin: true }),
+              findNin: () => {},
+            },
+          },
+        ],
         bvn: [{ source: { name: 'dojah', findBvn: () => {} } }],
       },
     },
@@ -405,6 +415,12 @@ describe('the answer to a virtual NIN', () => {
     expect((last(done.changes) as Finish).subject).toHaveLength(32)
     expect(done.notes.slice(-2)).toEqual(['erase 32', `end ${REFERENCE} verified`])
     expect((await run()).notes).not.toContain('erase 32')
+  })
+
+  it('is none when no source takes a virtual NIN any more, and none is asked', async () => {
+    const done = await run({ claimed: { question }, isPlain: true })
+    expect(last(done.changes)).toMatchObject({ state: 'answered', outcome: 'validation_failed' })
+    expect(done.outcome).toEqual({ sourceAttempts: [] })
   })
 
   it('is not written later, when an erasure could be missed', async () => {

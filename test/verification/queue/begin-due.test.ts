@@ -229,8 +229,8 @@ describe('what the sources can answer', () => {
 
   it('is one, to probe a source that was down, and no other beside it', async () => {
     const { worker, claims, running } = open2([guard({ read: () => ({ state: 'half_open' }) })])
-    await worker.beginDue()
-    await worker.beginDue()
+    expect(await worker.beginDue()).toBe(0)
+    expect(await worker.beginDue()).toBe(1000)
     expect(claims.map(({ keys, each }) => [keys, each])).toEqual([[['a'], 1]])
     for (const { end } of running.values()) end()
     await worker.idle()
