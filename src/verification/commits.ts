@@ -294,7 +294,6 @@ export class AlreadyAnswered extends Error {
 
   constructor(stored: StoredResponse) {
     super('a response is stored under the Idempotency-Key')
-    this.name = 'AlreadyAnswered'
     this.stored = stored
   }
 }

@@ -55,6 +55,26 @@ describe('the same name', () => {
     expect(isSame(one, other)).toBe(false)
   })
 
+  it.each([
+    ['Ɓala', 'bala'],
+    ['Ɗan', 'dan'],
+    ['Ƙasim', 'kasim'],
+    ['Ƴusuf', 'yusuf'],
+    ['Ǝma', 'ema'],
+    ['Əma', 'ema'],
+    ['Ɛma', 'ema'],
+    ['Ɔla', 'ola'],
+    ['Øla', 'ola'],
+    ['Łukasz', 'lukasz'],
+    ['Đoko', 'doko'],
+    ['Æsir', 'aesir'],
+    ['Œuvre', 'oeuvre'],
+    ['Νίκος', 'νικοσ'],
+  ])('is written with plain letters: %s is %s', (one, other) => {
+    expect(foldName(one)).toEqual([other])
+    expect(foldName(one.toLowerCase())).toEqual([other])
+  })
+
   it('is symmetric', () => {
     fc.assert(fc.property(name, name, (one, other) => isSame(one, other) === isSame(other, one)))
   })
