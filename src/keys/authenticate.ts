@@ -96,15 +96,9 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate {
 
 /** `Bearer <key>` or the bare key. The usual spelling needs no pattern: every request pays for this. */
 const toCredential = (authorization: string) =>
-  authorization.startsWith('Bearer ') && isPrinted(authorization, 7) && isPrinted(authorization, -1)
-    ? authorization.slice(7)
+  authorization.startsWith('Bearer tbt_')
+    ? authorization.slice(7).trimEnd()
     : authorization.trim().replace(/^bearer +/i, '')
-
-/** A character of ASCII that is not white space. */
-function isPrinted(text: string, index: number): boolean {
-  const code = text.charCodeAt(index < 0 ? text.length + index : index)
-  return code > 32 && code < 127
-}
 
 /** A row, and when it was read, on the monotonic clock. */
 type FoundKey = { readonly row: KeyRow | undefined; readonly at: number }
