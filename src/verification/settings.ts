@@ -17,19 +17,19 @@ export const PENDING_SETTINGS = {
   pendingWait: setting(
     'TABBAT_PENDING_WAIT',
     '15s',
-    duration({ least: '1s', most: '1m' }),
+    duration({ most: '1m' }),
     'Longest wait of Prefer: respond-async, wait=SECONDS. A longer one counts as this.',
   ),
   pendingRetry: setting(
     'TABBAT_PENDING_RETRY',
     '10s',
-    duration({ least: '1s', most: '1h' }),
+    duration({ most: '1h' }),
     'Time until the second attempt at a pending verification. It doubles with each attempt, up to TABBAT_PENDING_RETRY_MAX, less up to a quarter at random.',
   ),
   pendingRetryMax: setting(
     'TABBAT_PENDING_RETRY_MAX',
     '15m',
-    duration({ least: '1s', most: '24h' }),
+    duration({ most: '24h' }),
     'Longest time between two attempts at a pending verification.',
   ),
   pendingMax: setting(
