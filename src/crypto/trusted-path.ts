@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync, type Stats, statSync } from 'node:fs'
-import { dirname, isAbsolute, join, parse, sep } from 'node:path'
+import { isAbsolute, join, parse, sep } from 'node:path'
 import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '../errors.ts'
@@ -85,8 +85,7 @@ function* listParts(path: string): Generator<[path: string, stats: Stats]> {
   let [current, names, links] = [root, toNames(path), 0]
   yield [root, lstatSync(root)]
   for (let name = names.shift(); name !== undefined; name = names.shift()) {
-    // Every folder above was listed before.
-    const part = name === '..' ? dirname(current) : join(current, name)
+    const part = join(current, name)
     const stats = readStats(part)
     if (!stats) return
     yield [part, stats]
