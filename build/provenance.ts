@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './bundle.ts'
+import type { Python } from './clients.ts'
 import { type NodePackage, toSha256 } from './node-binary.ts'
 
 const DOCS = 'https://github.com/tabbat/tabbat/blob/main/docs/releases.md'
@@ -11,6 +12,8 @@ export type Release = {
   readonly targets: readonly string[]
   /** The Node.js inside the executables. */
   readonly nodes: readonly NodePackage[]
+  /** That made the package for Python. */
+  readonly python: Python
   readonly outputs: readonly { readonly name: string; readonly sha256: string }[]
 }
 
@@ -18,7 +21,7 @@ export type Release = {
  * From what and how the files were made, in the form of in-toto and SLSA. It is the builder's own word. It has no time and no name
  * of a machine: a second build gives the same bytes.
  */
-export function toProvenance({ commit, targets, nodes, outputs }: Release): string {
+export function toProvenance({ commit, targets, nodes, python, outputs }: Release): string {
   const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     repository: { url: string }
   }
@@ -37,7 +40,9 @@ export function toProvenance({ commit, targets, nodes, outputs }: Release): stri
           ],
           platform: `${process.platform}-${process.arch}`,
           node: process.versions.node,
-          npm: execFileSync('npm', ['--version'], { encoding: 'utf8' }).trim(),
+          npm: readVersion('npm'),
+          git: readVersion('git'),
+          ...python.versions,
         },
         resolvedDependencies: [
           { uri: `${repository.url}@${commit}`, digest: { gitCommit: commit } },
@@ -54,6 +59,9 @@ export function toProvenance({ commit, targets, nodes, outputs }: Release): stri
   }
   return `${JSON.stringify(statement, undefined, 2)}\n`
 }
+
+const readVersion = (program: string) =>
+  /[0-9][0-9.]*/.exec(execFileSync(program, ['--version'], { encoding: 'utf8' }))?.[0]
 
 const hashFile = (path: string) => toSha256(readFileSync(join(ROOT, path)))
 

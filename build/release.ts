@@ -1,20 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT } from './bundle.ts'
+import { findPython, type Python, packPhp, packPython, stageFiles } from './clients.ts'
 import { findNodePackage, toSha256 } from './node-binary.ts'
 import { toProvenance } from './provenance.ts'
 
@@ -29,22 +19,16 @@ const OUT = resolve(out)
 const run = (file: string, args: readonly string[], cwd = ROOT) =>
   execFileSync(file, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
 
-/**
- * Packs copies of the files with fixed rights: npm stores the rights of the files, which depend on the umask of who cloned.
- * Without npm's scripts: what they would build was built before.
- */
+/** Without npm's scripts: what they would build was built before. */
 function pack(folder: string): void {
   const list = ['pack', '--dry-run', '--json', '--ignore-scripts']
   const [packed] = JSON.parse(
     execFileSync('npm', list, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }),
   ) as [{ files: { path: string }[] }]
-  const stage = mkdtempSync(join(tmpdir(), 'tabbat-pack-'))
-  for (const { path } of packed.files) {
-    const isProgram = (statSync(join(folder, path)).mode & 0o100) !== 0
-    mkdirSync(dirname(join(stage, path)), { recursive: true })
-    copyFileSync(join(folder, path), join(stage, path))
-    chmodSync(join(stage, path), isProgram ? 0o755 : 0o644)
-  }
+  const stage = stageFiles(
+    folder,
+    packed.files.map(({ path }) => path),
+  )
   run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', OUT], stage)
   rmSync(stage, { recursive: true })
 }
@@ -52,8 +36,11 @@ function pack(folder: string): void {
 /** A release is made from a commit, which the statement names. */
 function readCommit(): string {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim()
-  if (git('status', '--porcelain') !== '')
-    throw new Error('There are changes that are not committed. Commit them: a release is made from a commit.')
+  const changes = git('status', '--porcelain')
+  if (changes !== '')
+    throw new Error(
+      `There are changes that are not committed. Commit or remove them: a release is made from a commit.\n${changes}`,
+    )
   return git('rev-parse', 'HEAD')
 }
 
@@ -68,7 +55,7 @@ function readReleaseKey(): KeyObject | undefined {
   )
 }
 
-function build(): void {
+function build(python: Python): void {
   rmSync(OUT, { recursive: true, force: true })
   run(process.execPath, ['console/build.ts'])
   run(process.execPath, ['guide/build.ts'])
@@ -77,6 +64,8 @@ function build(): void {
   mkdirSync(OUT, { recursive: true })
   pack(ROOT)
   pack(join(ROOT, 'packages/client'))
+  packPhp(OUT)
+  packPython(OUT, python)
   for (const each of target) {
     run(process.execPath, ['build/binary.ts', '--out', OUT, '--target', each])
     if (each.startsWith('linux-'))
@@ -85,17 +74,21 @@ function build(): void {
 }
 
 /**
- * npm run build:release: the npm packages, the executables, the Debian packages, their lists of libraries and licences, SHA256SUMS and
+ * npm run build:release: the npm packages, the clients for PHP and Python, the executables, the Debian packages, their lists of libraries and licences, SHA256SUMS and
  * provenance.json in one folder.
  * With TABBAT_RELEASE_KEY, SHA256SUMS is signed.
  */
 try {
   const [commit, key] = [readCommit(), readReleaseKey()]
   const nodes = target.map(findNodePackage)
-  build()
+  const python = findPython()
+  build(python)
   const toSum = (name: string) => ({ name, sha256: toSha256(readFileSync(join(OUT, name))) })
   const outputs = readdirSync(OUT).toSorted().map(toSum)
-  writeFileSync(join(OUT, 'provenance.json'), toProvenance({ commit, targets: target, nodes, outputs }))
+  writeFileSync(
+    join(OUT, 'provenance.json'),
+    toProvenance({ commit, targets: target, nodes, python, outputs }),
+  )
   const sums = [...outputs, toSum('provenance.json')]
     .map(({ name, sha256 }) => `${sha256}  ${name}\n`)
     .join('')

@@ -16,6 +16,7 @@ it('the package for Python has the version of package.json', () => {
   const find = (path: string) => /^(?:__)?version(?:__)? = "(.+)"$/m.exec(readFileSync(path, 'utf8'))?.[1]
   expect(find('packages/python/pyproject.toml')).toBe(VERSION)
   expect(find('packages/python/src/tabbat/__init__.py')).toBe(VERSION)
+  expect(readFileSync('packages/python/README.md', 'utf8')).toContain(`/tabbat-${VERSION}-py3-none-any.whl`)
 })
 
 it('the newest release in the change log is this version', () => {
