@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Marked, type Tokens } from 'marked'
 import { html, raw, toCommandBlock } from '../src/reference/docs-page/html.ts'
+import type { Entry } from './navigation.ts'
 
 /** What a page refers to besides other pages: its path in the repository, and its name in the guide. */
 export type Attachment = { readonly file: string; readonly name: string }
@@ -16,10 +17,10 @@ export const toAnchor = (heading: string) =>
     .replaceAll(' ', '-')
 
 /**
- * A page of Markdown as HTML. Links to other pages become links inside the guide (`names`: by path in the repository); a file that
+ * A page of Markdown as HTML. Links to other pages become links inside the guide (`pages`: by path in the repository); a file that
  * is no page is attached. HTML inside Markdown is shown as text: the pages need none.
  */
-export function renderMarkdown(root: string, file: string, names: ReadonlyMap<string, string>): Rendered {
+export function renderMarkdown(root: string, file: string, pages: ReadonlyMap<string, Entry>): Rendered {
   const attachments: Attachment[] = []
   const anchors = new Map<string, number>()
   const attach = (path: string) => {
@@ -33,8 +34,8 @@ export function renderMarkdown(root: string, file: string, names: ReadonlyMap<st
     const [relative = '', anchor] = href.split('#')
     const path = join(dirname(file), relative).replace(/\/$/, '')
     const after = anchor === undefined ? '' : `#${anchor}`
-    const name = names.get(path)
-    if (name !== undefined) return name + after
+    const page = pages.get(path)
+    if (page !== undefined) return page.name + after
     if (!existsSync(join(root, path))) throw new Error(`${file} refers to ${href}, which does not exist`)
     return statSync(join(root, path)).isDirectory() ? 'index.html' : attach(path)
   }
@@ -59,7 +60,10 @@ export function renderMarkdown(root: string, file: string, names: ReadonlyMap<st
       link({ href, tokens }) {
         // The parser takes the end of smtps://user:password@host for an address of e-mail.
         if (href.startsWith('mailto:')) return this.parser.parseInline(tokens)
-        return html`<a href="${toTarget(href)}">${raw(this.parser.parseInline(tokens))}</a>`.safe
+        const text = this.parser.parseInline(tokens)
+        // Generated pages know the names of files only.
+        const page = text === href ? pages.get(join(dirname(file), href)) : undefined
+        return html`<a href="${toTarget(href)}">${raw(page ? html`${page.title}`.safe : text)}</a>`.safe
       },
       image({ href, text }) {
         if (href.endsWith('.svg')) return toPicture(join(root, dirname(file), href), text)

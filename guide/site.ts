@@ -24,13 +24,13 @@ export function createSite(root: string): ReadonlyMap<string, string | Buffer> {
     { file: INDEX, name: 'index.html', title: 'Guide' },
     ...groups.flatMap((group) => group.entries),
   ]
-  const names = new Map(entries.map(({ file, name }) => [file, name]))
+  const targets = new Map(entries.map((entry) => [entry.file, entry]))
   const attachments: Attachment[] = []
   const pages = entries.map((entry): Page => {
     const generated = GENERATED[entry.file as keyof typeof GENERATED]
     if (generated)
       return toReferencePage(entry, generated.title, generated.render(JSON.parse(read(entry.file))))
-    const rendered = renderMarkdown(root, entry.file, names)
+    const rendered = renderMarkdown(root, entry.file, targets)
     attachments.push(...rendered.attachments)
     return { entry, title: rendered.title, body: rendered.body }
   })

@@ -39,6 +39,15 @@ const isBroken = (page: string) => (link: string) => {
 const splitIntoBlocks = (text: string) =>
   text.replace(/```[\s\S]*?```/g, '\n').split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) |\|)/)
 
+/** Without line ends and addresses; code is one word. */
+const toPlainText = (block: string) =>
+  block
+    .replace(/\s+/g, ' ')
+    .replace(/`[^`]*`/g, '…')
+    .replace(/\]\([^)]*\)/g, ']')
+
+const countWords = (text: string) => text.split(' ').filter((word) => /[\p{L}\p{N}…]/u.test(word)).length
+
 const isRow = (block: string) => /^\s*\|/.test(block)
 
 const VARIABLES = new Set([
@@ -63,13 +72,30 @@ describe.each(PAGES)('%s', (page) => {
     expect(links.filter(isBroken(page))).toEqual([])
   })
 
+  it('has links that name what they lead to, not its file', () => {
+    // In the guide, these get the titles of the pages.
+    if (page === 'docs/commands.md') return
+    expect(matches(text, /\[([\w./-]+\.md)\]\(/g)).toEqual([])
+  })
+
   it('has short paragraphs and cells', () => {
     if (/^docs\/(archive\/|configuration|key-options|commands)/.test(page)) return
     const blocks = splitIntoBlocks(text)
     const long = blocks.filter((block) => !isRow(block) && block.split(/\s+/).filter(Boolean).length > 90)
     expect(long).toEqual([])
     const cells = blocks.filter(isRow).flatMap((row) => row.split(/(?<!\\)\|/))
-    expect(cells.map((cell) => cell.trim()).filter(({ length }) => length > 300)).toEqual([])
+    expect(cells.map((cell) => cell.trim()).filter(({ length }) => length > 250)).toEqual([])
+  })
+
+  it('has short sentences', () => {
+    if (/^docs\/(adr\/|archive\/|configuration|key-options|commands)/.test(page)) return
+    const sentences = splitIntoBlocks(text)
+      .filter((block) => !isRow(block))
+      .flatMap((block) => toPlainText(block).split(/(?<=[.!?][")*_]*) (?=["(*_[A-Z0-9…])/))
+    expect(sentences.filter((sentence) => countWords(sentence) > 40)).toEqual([])
+    // What is read in one breath.
+    const parts = sentences.flatMap((sentence) => sentence.split(/(?<=[:;]) /))
+    expect(parts.filter((part) => countWords(part) > 30)).toEqual([])
   })
 
   if (isForReaders(page))

@@ -52,7 +52,7 @@ function toKeyOptionsPage(): string {
   return `# Options of API keys
 
 Besides its name, mode, scopes and expiry, a key has these options. The flag is for \`tabbat keys create\` and \`tabbat keys change\`, the
-field for the admin API and the audit log. The last column removes the option in a change. See [keys.md](keys.md#api-keys). This page
+field for the admin API and the audit log. The last column removes the option in a change. See [API keys](keys.md#api-keys). This page
 is generated: \`npm run generate\`.
 
 | flag | field | meaning | removed by |
@@ -118,7 +118,7 @@ function toConfigurationPage(): string {
     '',
     'A vendor is in use if one of the lists above names it, or if one of its required variables is set (for',
     '`tabbat sources check` and `tabbat catalogue sync`). Only then all of its required variables must be set.',
-    '[sources.md](sources.md) describes each vendor.',
+    '[Sources and vendors](sources.md) describes each vendor.',
     '',
     ...[...SHIPPED_VENDORS.values()].flatMap(({ name, settings }) => [
       `### ${name}`,
