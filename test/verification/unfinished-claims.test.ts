@@ -17,14 +17,21 @@ const toAnswer = (name: string, bytes = 10) => ({
 })
 
 /** `record` is called for each answer that is written. `recover` lets waiting work run. */
-function open(record: (parts: CommitParts) => Promise<undefined>) {
+function open(
+  record: (parts: CommitParts) => Promise<undefined>,
+  store: { isHeld?: boolean; fails?: boolean } = {},
+) {
   const waiting = new Set<() => Promise<void>>()
   const released: string[] = []
   const erased: string[] = []
   const unfinished = createUnfinishedClaims({
     table: {
-      release: async ({ name }) => void released.push(Buffer.from(name).toString()),
-      isHeld: async () => true,
+      release: async ({ name }, failure) => {
+        if (store.fails) throw new Error('lost')
+        const text = Buffer.from(name).toString()
+        released.push(failure === null ? text : `${text} ${failure}`)
+      },
+      isHeld: async () => store.isHeld ?? true,
     },
     audit: {
       record: async () => {},
@@ -137,4 +144,82 @@ it('the oldest answers are given up where all together are too large', async () 
   expect(written).toBe(2)
   await unfinished.finishEarlier(toClaim('one'))
   expect(released).toEqual(['one'])
+})
+
+it('a claim that could not be released is released with its failure before its key is used again, once', async () => {
+  const store = { fails: true }
+  const { unfinished, released } = open(async () => undefined, store)
+  await expect(unfinished.release(toClaim('one'), 'source_timeout')).rejects.toThrow('lost')
+  unfinished.releaseLater(toClaim('two'))
+  store.fails = false
+  await unfinished.finishEarlier(toClaim('three'))
+  expect(released).toEqual([])
+  await unfinished.finishEarlier(toClaim('one'))
+  await unfinished.finishEarlier(toClaim('one'))
+  await unfinished.finishEarlier(toClaim('two'))
+  expect(released).toEqual(['one source_timeout', 'two'])
+  await unfinished.release(toClaim('four'), null)
+  await unfinished.finishEarlier(toClaim('four'))
+  expect(released.slice(2)).toEqual(['four'])
+  unfinished.releaseLater(toClaim('five'))
+  unfinished.forgetReleases()
+  await unfinished.finishEarlier(toClaim('five'))
+  expect(released.slice(3)).toEqual([])
+})
+
+it('ten thousand claims wait for their release, and of more the oldest ends with its lease', async () => {
+  const { unfinished, released } = open(async () => undefined)
+  for (let count = 0; count < 10_000; count++) unfinished.releaseLater(toClaim(`n${count}`))
+  await unfinished.finishEarlier(toClaim('n0'))
+  expect(released).toEqual(['n0'])
+  for (const name of ['n0', 'more']) unfinished.releaseLater(toClaim(name))
+  await unfinished.finishEarlier(toClaim('n1'))
+  await unfinished.finishEarlier(toClaim('n2'))
+  expect(released.slice(1)).toEqual(['n2'])
+})
+
+it('an answer is not written when its claim is no longer held', async () => {
+  let written = 0
+  const { unfinished, recover, isWaiting } = open(
+    async () => {
+      written += 1
+      return undefined
+    },
+    { isHeld: false },
+  )
+  unfinished.storeLater(toAnswer('one'))
+  await recover()
+  expect([written, isWaiting()]).toEqual([0, false])
+})
+
+it('a later answer under the same key replaces the earlier one, also in what both weigh', async () => {
+  const written: number[] = []
+  const { unfinished, recover, released } = open(async ({ completion }) => {
+    written.push(completion?.sealed.length ?? 0)
+    return undefined
+  })
+  const half = 32 * 1024 * 1024
+  unfinished.storeLater(toAnswer('one', half + 1))
+  unfinished.storeLater(toAnswer('one', half))
+  unfinished.storeLater(toAnswer('two', half))
+  await recover()
+  expect(written).toEqual([half, half])
+  // What was written weighs nothing.
+  unfinished.storeLater(toAnswer('three', half))
+  unfinished.storeLater(toAnswer('four', half))
+  await recover()
+  expect(written).toHaveLength(4)
+  await unfinished.finishEarlier(toClaim('three'))
+  expect(released).toEqual([])
+})
+
+it('answers are written once more when the server stops', async () => {
+  let written = 0
+  const { unfinished } = open(async () => {
+    written += 1
+    return undefined
+  })
+  unfinished.storeLater(toAnswer('one'))
+  await unfinished.close()
+  expect(written).toBe(1)
 })
