@@ -36,8 +36,8 @@ const toCache = (isSqlite: boolean) =>
   join(repository, 'node_modules/.cache/tabbat-mutation', isSqlite ? 'sqlite' : 'both')
 const RESULTS = 'results.json'
 const LOWEST_PRIORITY = 19
-/** Added to four times the usual duration of the tests before a mutant counts as one that never ends. */
-const PATIENCE_MS = 12_000
+/** Added to four times the usual duration of the tests before a mutant counts as one that never ends. A new process takes its time. */
+const PATIENCE_MS = 30_000
 
 type Options = ReturnType<typeof readOptions>
 type Planned = { readonly mutant: Mutant; readonly room: string }

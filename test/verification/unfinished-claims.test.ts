@@ -211,6 +211,13 @@ it('a later answer under the same key replaces the earlier one, also in what bot
   expect(written).toHaveLength(4)
   await unfinished.finishEarlier(toClaim('three'))
   expect(released).toEqual([])
+  // 64 MiB are kept, and not a byte more.
+  unfinished.storeLater(toAnswer('five', half))
+  unfinished.storeLater(toAnswer('six', half + 1))
+  await recover()
+  expect(written).toHaveLength(5)
+  await unfinished.finishEarlier(toClaim('five'))
+  expect(released).toEqual(['five'])
 })
 
 it('answers are written once more when the server stops', async () => {
