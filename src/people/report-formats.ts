@@ -53,11 +53,11 @@ ${toPicture(report)}${toReportParts(report).map(toSection).join('\n')}
 export const REPORT_STYLE = `
 @page { size: A4; margin: 12mm 14mm }
 .report { display: block; color: #111; font: 9pt/1.3 system-ui, sans-serif; overflow-wrap: break-word }
-.report address { margin: 0 0 4mm; padding-bottom: 2mm; border-bottom: 0.3mm solid #111; font-style: normal }
-.report h1 { font-size: 16pt; margin: 0 0 2mm }
-.report h2 { font-size: 11pt; margin: 4mm 0 1.5mm; color: #111; break-after: avoid }
+.report address { margin: 0 0 3mm; padding-bottom: 1.5mm; border-bottom: 0.3mm solid #111; font-style: normal }
+.report h1 { font-size: 14pt; margin: 0 0 1mm }
+.report h2 { font-size: 11pt; margin: 3mm 0 1mm; color: #111; break-after: avoid }
 .report h3 { font-size: 9pt; margin: 0; color: #111 }
-.report article { display: block; margin: 0 0 1.5mm; padding: 1.2mm 2mm; border: 0.2mm solid #999; border-radius: 1mm; break-inside: avoid }
+.report article { display: block; margin: 0 0 1mm; padding: 0.8mm 2mm; border: 0.2mm solid #999; border-radius: 1mm; background: none; box-shadow: none; break-inside: avoid }
 .report dl { display: flex; flex-wrap: wrap; gap: 0 4mm; margin: 0 }
 .report dl > div { display: block; max-width: 100% }
 .report :is(dt, dd) { display: inline; margin: 0 }
