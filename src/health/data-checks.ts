@@ -271,7 +271,10 @@ async function checkNotices({ config, store }: Opened): Promise<Finding> {
   const check = 'notices'
   const channels = listChannels(config)
   if (channels.length === 0)
-    return ok(check, 'No channel is configured, so nobody is told of incidents. See docs/notices.md.')
+    return ok(
+      check,
+      'No channel is configured: no message is sent when an incident begins or ends. To send messages, see docs/notices.md.',
+    )
   const findings = (await store.incidents.listChannels()).flatMap(({ channel, failingSince, problem }) =>
     failingSince === undefined || !channels.includes(channel)
       ? []

@@ -72,6 +72,6 @@ describe.skipIf(!CHROMIUM)('the page Incidents with incidents', () => {
     expect(text).toContain('Quiet hours 22:00-06:00 (Africa/Lagos)')
     expect(text).toMatch(/failing since .* The address is no longer in use/)
     expect(text).toMatch(/Slack, beginning: sent .*\s+Slack, end: failed/)
-    expect(text).toContain('nobody: no channel')
+    expect(text).toContain('no message: no channel was configured')
   })
 })

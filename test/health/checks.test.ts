@@ -159,7 +159,8 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
       backups: expect.stringMatching(/^warning: None was made/),
       sources: 'ok: No vendor is configured.',
       webhooks: 'ok: No endpoint is configured.',
-      notices: 'ok: No channel is configured, so nobody is told of incidents. See docs/notices.md.',
+      notices:
+        'ok: No channel is configured: no message is sent when an incident begins or ends. To send messages, see docs/notices.md.',
       nodes: 'ok: No server is running on this database.',
     })
   })

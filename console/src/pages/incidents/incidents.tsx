@@ -79,8 +79,9 @@ function ChannelTable({ value: { channels, quiet_hours, zone } }: { value: Notic
     return (
       <Empty>
         <p>
-          No channel is configured, so nobody is told. Set TABBAT_NOTICES_SMTP, TABBAT_NOTICES_SLACK or
-          TABBAT_NOTICES_TEAMS.
+          No channel is configured: incidents are listed on this page, and no message is sent. To send
+          messages, set TABBAT_NOTICES_SMTP (e-mail), TABBAT_NOTICES_SLACK or TABBAT_NOTICES_TEAMS, and
+          restart the server.
         </p>
       </Empty>
     )
@@ -171,7 +172,7 @@ const IncidentTable = ({ rows }: { rows: readonly Incident[] }) => (
       },
       { title: 'Began', cell: ({ began_at }) => <When at={began_at} /> },
       { title: 'Ended', cell: ({ ended_at }) => <When at={ended_at} otherwise="it lasts" /> },
-      { title: 'Told', cell: ({ notices }) => <Told notices={notices} /> },
+      { title: 'Messages', cell: ({ notices }) => <Told notices={notices} /> },
     ]}
   />
 )
@@ -180,7 +181,7 @@ const TONES = { waiting: 'warn', sent: 'good', failed: 'bad', replaced: 'dim' } 
 const KINDS = { began: 'beginning', worse: 'critical', ended: 'end' } as const
 
 function Told({ notices }: Pick<Incident, 'notices'>) {
-  if (notices.length === 0) return <span class="dim">nobody: no channel</span>
+  if (notices.length === 0) return <span class="dim">no message: no channel was configured</span>
   return (
     <>
       {notices.map(({ channel, kind, state, finished_at, due_at }) => (
