@@ -99,6 +99,8 @@ type ErrorBody = { code?: string; message?: string; errors?: Record<string, stri
 async function readError(response: Response): Promise<ApiError> {
   const { status, headers } = response
   const { code, message, errors } = (await response.json().catch(() => ({}))) as ErrorBody
+  // The message of the API is for callers of verifications.
+  if (code === 'audit_unavailable') return new ApiError(status, code, 'The database cannot be used now.')
   const fields = Object.entries(errors ?? {}).map(([name, sentences]) => [
     name,
     toFieldSentence(name, sentences[0] ?? 'is not valid'),

@@ -9,6 +9,18 @@ export type Mutation<Args extends unknown[]> = {
   readonly clear: () => void
 }
 
+function toShownError(thrown: unknown): ApiError {
+  if (!(thrown instanceof ApiError)) return new ApiError(0, 'page', 'Internal error of the page. Reload it.')
+  const { status, code, message } = thrown
+  return code === 'audit_unavailable'
+    ? new ApiError(
+        status,
+        code,
+        `${message} If this was a change, check whether it was made before you try again.`,
+      )
+    : thrown
+}
+
 export function useMutation<Args extends unknown[]>(work: (...args: Args) => Promise<void>): Mutation<Args> {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<ApiError>()
@@ -24,11 +36,7 @@ export function useMutation<Args extends unknown[]>(work: (...args: Args) => Pro
     try {
       await latest.current(...args)
     } catch (thrown) {
-      setError(
-        thrown instanceof ApiError
-          ? thrown
-          : new ApiError(0, 'page', 'Internal error of the page. Reload it.'),
-      )
+      setError(toShownError(thrown))
     } finally {
       isRunning.current = false
       setBusy(false)

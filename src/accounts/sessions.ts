@@ -1,4 +1,5 @@
 import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { AdminError } from '../contract/error.ts'
 import type { Actor, Role, SignInMethod } from '../contract/role.ts'
@@ -73,10 +74,13 @@ export function createSessions(
 }
 
 const MAX_KNOWN = 1000
+/** A store that hangs must not hold back the page that says so. */
+const MAX_WAIT_MS = 1000
+const LATE = Symbol('late')
 
 /**
- * While the store cannot be read, the pages that are open go on with what they show by themselves: for sessions that this process has
- * seen open, until they would have ended without activity.
+ * While the store cannot be read, or hangs, the pages that are open go on with what they show by themselves: for sessions that this process
+ * has seen open, until they would have ended without activity.
  */
 function createSessionReads(table: Pick<AccountTable, 'findSession'>) {
   const known = createBoundedMap<string, SessionRow>(MAX_KNOWN)
@@ -91,14 +95,17 @@ function createSessionReads(table: Pick<AccountTable, 'findSession'>) {
     return undefined
   }
   const findKnown = async (id: Uint8Array, now: number): Promise<SessionRow | undefined> => {
-    try {
-      return await find(id, now)
-    } catch (error) {
-      const row = known.get(toName(id))
-      if (!row || !isStoreFailure(error)) throw error
-      const { openedAfter, seenAfter } = toLimits(now)
-      return row.createdAt > openedAfter && row.seenAt > seenAfter ? row : undefined
-    }
+    const row = known.get(toName(id))
+    if (!row) return find(id, now)
+    const found = await Promise.race([find(id, now), pause(MAX_WAIT_MS, LATE, { ref: false })]).catch(
+      (error: unknown) => {
+        if (!isStoreFailure(error)) throw error
+        return LATE
+      },
+    )
+    if (found !== LATE) return found as SessionRow | undefined
+    const { openedAfter, seenAfter } = toLimits(now)
+    return row.createdAt > openedAfter && row.seenAt > seenAfter ? row : undefined
   }
   return { find, findKnown, forget: (id: Uint8Array) => known.delete(toName(id)) }
 }

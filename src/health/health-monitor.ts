@@ -2,7 +2,7 @@ import type { AuditLog } from '../audit/audit-log.ts'
 import type { Context } from '../context/context.ts'
 import type { SeenFinding } from '../notices/incident-table.ts'
 import { runDataChecks } from './data-checks.ts'
-import { type Finding, toParts } from './finding.ts'
+import { type Finding, skipped, toParts } from './finding.ts'
 import { runLocalChecks } from './local-checks.ts'
 
 export type HealthReport = {
@@ -30,6 +30,8 @@ export function createHealthMonitor({ config, store, keyring, rootKeys, audit }:
   const server = { isWritable: () => audit.check() }
   let local: { readonly startedAt: number; readonly made: Promise<Made> } | undefined
   let data: Made | undefined
+  /** The store was away since then. */
+  let isStale = false
   let running: Promise<void> | undefined
 
   const readLocal = (): Promise<Made> => {
@@ -41,10 +43,13 @@ export function createHealthMonitor({ config, store, keyring, rootKeys, audit }:
     return local.made
   }
   const startData = () => {
-    if (running || (data && Date.now() - data.at < DATA_MS)) return
+    if (running || (data && !isStale && Date.now() - data.at < DATA_MS)) return
     running = runDataChecks({ config, store, rootKeys, keyring: keyring() })
       .then((findings) => {
+        // If the store went away meanwhile, they only say that.
+        if (!audit.isHealthy) return
         data = toMade(findings)
+        isStale = false
       })
       .finally(() => {
         running = undefined
@@ -55,7 +60,10 @@ export function createHealthMonitor({ config, store, keyring, rootKeys, audit }:
       const { at, findings } = await readLocal()
       // Without the store they would only fail, each after its time limit.
       if (audit.isHealthy) startData()
-      return { at, dataAt: data?.at, findings: [...findings, ...(data?.findings ?? [])], local: findings }
+      else isStale = true
+      const known = data?.findings ?? []
+      const ofData = audit.isHealthy ? known : known.map(toUnchecked)
+      return { at, dataAt: data?.at, findings: [...findings, ...ofData], local: findings }
     },
   }
 }
@@ -77,5 +85,9 @@ const listSeen = (finding: Finding, scope: string): SeenFinding[] =>
     level: status === 'failed' ? 'critical' : 'warning',
     text,
   }))
+
+/** What was wrong still is, as far as is known. What was fine is not known. */
+const toUnchecked = (finding: Finding): Finding =>
+  finding.status === 'ok' ? skipped(finding.check, 'Not checked: the database cannot be used now.') : finding
 
 const toMade = (findings: readonly Finding[]): Made => ({ at: Date.now(), findings })

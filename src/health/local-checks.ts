@@ -61,9 +61,13 @@ async function checkAuditLog({ config, server }: Machine): Promise<Finding> {
     ? ok(check, 'The server can write it.')
     : failed(
         check,
-        'The server cannot write it, so verifications get 503. Is the disk full, does another program hold the database, or is PostgreSQL down? See the log of the server.',
+        `The server cannot write it, so verifications get 503. ${config.databaseUrl === undefined ? NO_SQLITE : NO_POSTGRES}`,
       )
 }
+
+const NO_SQLITE = 'Is the disk full, or does another program hold the database? See the log of the server.'
+const NO_POSTGRES =
+  'PostgreSQL does not answer, or no server of TABBAT_DATABASE_URL is the primary. If a standby takes over, this ends by itself within a minute. If not, see the log of PostgreSQL, and with Patroni run: patronictl list'
 
 function checkSettings({ unknownSettings, exposedEnvFile }: Config): Finding {
   const findings = unknownSettings.map((name) => warningAbout(name, `${name} is not a setting of Tabbat.`))

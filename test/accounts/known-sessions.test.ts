@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { createSessions } from '../../src/accounts/sessions.ts'
+import { createSessions, toSessionId } from '../../src/accounts/sessions.ts'
 import { MINUTE_MS } from '../../src/contract/time.ts'
 import { createSession } from '../admin/test-console.ts'
 import { openTestApp, type TestApp } from '../app.ts'
@@ -15,9 +15,11 @@ const away = () => Promise.reject(Object.assign(new Error('the database is down'
 /** Sessions of a store that can be away. */
 async function openSessions() {
   const { accounts } = server.context.store
-  const state = { isAway: false }
-  const findSession: typeof accounts.findSession = (...given) =>
-    state.isAway ? away() : accounts.findSession(...given)
+  const state: { isAway: boolean; hangs?: Promise<void> } = { isAway: false }
+  const findSession: typeof accounts.findSession = async (...given) => {
+    await state.hangs
+    return state.isAway ? away() : accounts.findSession(...given)
+  }
   const key = server.context.keyring()['console-token']
   const sessions = createSessions({ ...accounts, findSession }, () => key)
   const token = (await createSession(server.context, 'viewer', 'bola')).replace('tabbat_console=', '')
@@ -51,6 +53,20 @@ it('a known session ends without activity, and when it is ended', async () => {
   expect(await find(true)).toMatchObject({ name: 'bola' })
   if (actor) await sessions.end(actor)
   await expect(find(true)).rejects.toThrow('is down')
+})
+
+it('a store that hangs does not hold back what a page shows by itself', async () => {
+  const { state, find } = await openSessions()
+  const actor = await find(true)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  state.hangs = promise
+  expect(await find(true)).toMatchObject({ name: 'bola' })
+  // The read that was late tells that the session has ended.
+  const late = find(false)
+  if (actor) await server.context.store.accounts.end(toSessionId(actor))
+  resolve()
+  expect(await late).toBeUndefined()
+  expect(await find(true)).toBeUndefined()
 })
 
 it('a session that was ended elsewhere is not known any more', async () => {

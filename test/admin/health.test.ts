@@ -31,7 +31,7 @@ it('has the checks of tabbat doctor, those of the data a moment later', async ()
   expect(find(health, 'webhooks')?.status).toBe('ok')
 })
 
-it('answers while the store is locked, keeps what was known of the data, and says what is wrong', async () => {
+it('answers while the store is locked, says what is wrong and what is not checked, and checks again at once', async () => {
   await expect.poll(async () => (await read()).data_checked_at).not.toBeNull()
   const other = new DatabaseSync(join(at.context.config.dataDir, 'tabbat.db'), { timeout: 5000 })
   other.exec('BEGIN IMMEDIATE')
@@ -39,9 +39,12 @@ it('answers while the store is locked, keeps what was known of the data, and say
   const health = await read()
   expect(health.status).toBe('failed')
   expect(find(health, 'backups')?.status).toBe('warning')
+  expect(find(health, 'webhooks')).toMatchObject({ status: 'skipped', text: /^Not checked:/ })
   other.exec('ROLLBACK')
   other.close()
   await expect.poll(async () => find(await read(), 'audit log')?.status).toBe('ok')
+  await expect.poll(async () => find(await read(), 'webhooks')?.status).toBe('ok')
+  await expect.poll(async () => (await read()).data_checked_at).not.toBe(health.data_checked_at)
 })
 
 it('makes checks once for all who ask', async () => {

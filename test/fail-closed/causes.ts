@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hasOwnPostgres, startOwnPostgres } from '../postgres.ts'
+import { execute, hasOwnPostgres, startOwnPostgres } from '../postgres.ts'
 import { newDataDir, type Settings } from '../process/tabbat.ts'
 
 /** A reason why a running server cannot write its audit log. */
@@ -111,6 +111,32 @@ async function lockDatabase(folder: string): Promise<() => Promise<void>> {
   }
 }
 
+/** The primary dies, and its standby becomes the primary. */
+async function prepareFailover(): Promise<Prepared> {
+  const postgres = await startOwnPostgres()
+  const database = new URL(await postgres.createDatabase())
+  const standby = await postgres.startStandby()
+  // Each commit is on both before it is confirmed.
+  await execute(postgres.url, "ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()')
+  const folder = newDataDir()
+  const hosts = [postgres.url, standby.url].map((url) => new URL(url).host).join(',')
+  return {
+    settings: {
+      TABBAT_DATA_DIR: folder,
+      TABBAT_DATABASE_URL: `postgres://postgres@${hosts}${database.pathname}?target_session_attrs=read-write`,
+    },
+    begin: async () => {
+      await postgres.crash()
+      return async () => void (await execute(standby.url, 'SELECT pg_promote()'))
+    },
+    cleanUp: async () => {
+      await standby.stop()
+      await postgres.stop()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
 async function preparePostgres(): Promise<Prepared> {
   const postgres = await startOwnPostgres()
   const folder = newDataDir()
@@ -144,6 +170,12 @@ export const CAUSES: readonly Cause[] = [
     prepare: preparePostgres,
   },
 ]
+
+export const FAILOVER: Cause = {
+  name: 'a standby of PostgreSQL takes over',
+  missing: hasOwnPostgres() ? undefined : 'there is no PostgreSQL in node_modules',
+  prepare: prepareFailover,
+}
 
 /** Reasons after which the state of the disk is unknown, so the server exits. */
 export const DISK_FAILURES: readonly Cause[] = [

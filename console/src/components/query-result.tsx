@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
 import type { ApiError } from '../api-client.ts'
 import type { Query } from '../use-query.ts'
 
@@ -17,7 +18,7 @@ export function QueryResult<T>({ query, lines, children }: QueryResultProps<T>) 
   }
   return (
     <>
-      {error && <LoadError error={error} onRetry={reload} />}
+      {error && <LoadError error={error} onRetry={reload} note="What is shown below was read before." />}
       {children(value)}
     </>
   )
@@ -35,10 +36,27 @@ export function Loading({ lines = 4 }: { lines?: number }) {
   )
 }
 
-export function LoadError({ error, onRetry }: { error: ApiError; onRetry?: () => void }) {
+const RETRY_MS = 5000
+
+/** Whether the request itself is at fault: the same would be refused again. */
+export const isRefusal = ({ status }: ApiError) => status >= 400 && status < 500
+
+type LoadErrorProps = { readonly error: ApiError; readonly onRetry?: () => void; readonly note?: string }
+
+/** Tries again by itself unless it was refused: a server or a database comes back, or another takes over. */
+export function LoadError({ error, onRetry, note }: LoadErrorProps) {
+  const isRetried = onRetry !== undefined && !isRefusal(error)
+  useEffect(() => {
+    if (!isRetried) return
+    const timer = setTimeout(onRetry, RETRY_MS)
+    return () => clearTimeout(timer)
+    // Each attempt fails with an error of its own.
+  }, [error, isRetried])
   return (
     <div class="note bad" role="alert">
-      <p>{error.message}</p>
+      <p>
+        {error.message} {isRetried && `The page tries again every ${RETRY_MS / 1000} seconds.`} {note}
+      </p>
       {onRetry && (
         <button type="button" class="small" onClick={onRetry}>
           Try again

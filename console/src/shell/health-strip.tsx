@@ -8,24 +8,46 @@ import { useQuery } from '../use-query.ts'
 const RELOAD_MS = 5000
 /** Until the checks that read the data are made for the first time. */
 const FIRST_MS = 2000
+/** No answer for so long: what is shown may not hold any more. */
+const LATE_MS = 15_000
 
 /** What is wrong with the server, above every page: the checks of `tabbat doctor`. */
 export function HealthStrip() {
   const { value, error, reload } = useQuery<Health>('/admin/health')
+  const [isLate, setLate] = useState(false)
   const pauseMs = value?.data_checked_at === null ? FIRST_MS : RELOAD_MS
+  // After each answer, not by the clock: a reload would break off a request that takes longer.
   useEffect(() => {
-    const timer = setInterval(reload, pauseMs)
-    return () => clearInterval(timer)
-  }, [reload, pauseMs])
+    setLate(false)
+    const timer = value || error ? setTimeout(reload, pauseMs) : undefined
+    const late = setInterval(() => {
+      setLate(true)
+      reload()
+    }, LATE_MS)
+    return () => {
+      clearTimeout(timer)
+      clearInterval(late)
+    }
+  }, [value, error, reload, pauseMs])
   const failed = value?.checks.filter(({ status }) => status === 'failed') ?? []
   const isAway = error !== undefined && error.status >= 500
-  if (!value && !isAway) return null
+  if (!value && !isAway && !isLate) return null
   return (
     <section class="health" aria-label="Health of the server">
       <div role="status">
+        {isLate && (
+          <div class="note bad">
+            <p>
+              The server has not said for {LATE_MS / 1000} seconds how it is. What this page shows may be old.
+            </p>
+          </div>
+        )}
         {isAway && (
           <div class="note bad">
-            <p>The server answers, but its database does not: verifications get 503 until it is back.</p>
+            <p>
+              The server answers, but its database does not: verifications get 503 until it is back. See the
+              log of the server.
+            </p>
           </div>
         )}
         {!isAway && failed.length > 0 && (
@@ -41,17 +63,18 @@ export function HealthStrip() {
 
 function Others({ health: { checks } }: { health: Health }) {
   const [isOpen, setOpen] = useState(false)
-  const others = checks.filter(({ status }) => status !== 'failed')
-  const warnings = others.filter(({ status }) => status === 'warning')
+  const have = (wanted: Health['status'] | 'skipped') => checks.filter(({ status }) => status === wanted)
+  const [warnings, fine, skipped] = [have('warning'), have('ok'), have('skipped')]
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {warnings.length > 0
           ? `${toCount(warnings.length)} ${warnings.length === 1 ? 'warning' : 'warnings'}`
-          : 'Healthy'}
-        {`, ${toCount(others.length - warnings.length)} checks are fine`}
+          : 'No warnings'}
+        {`, ${toCount(fine.length)} checks are fine`}
+        {skipped.length > 0 && `, ${toCount(skipped.length)} skipped`}
       </summary>
-      {isOpen && <CheckList checks={[...warnings, ...others.filter(({ status }) => status !== 'warning')]} />}
+      {isOpen && <CheckList checks={[...warnings, ...fine, ...skipped]} />}
     </details>
   )
 }

@@ -15,7 +15,7 @@ import { FileField } from '../../components/file-field.tsx'
 import { LinkedText, Reference, SourceLink } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill, toOutcomeTone } from '../../components/pill.tsx'
-import { Empty, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
+import { Empty, isRefusal, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount, toMoment, toMs, toOperation, toWords } from '../../format.ts'
@@ -57,6 +57,7 @@ function Search() {
   const found = useAuditSearch(view, filters)
   const [isOpen, setOpen] = useState(false)
   const options = useQuery<AuditOptions>('/admin/audit/options')
+  const refusal = found.error && isRefusal(found.error) ? found.error : undefined
   const setFilters = (next: AuditFilters) =>
     changeAddress(Object.fromEntries(AUDIT_FILTERS.map((name) => [name, next[name]])))
   const search = async (next: AuditFilters, number: TypedNumber | undefined) => {
@@ -81,7 +82,7 @@ function Search() {
       >
         <AuditChips filters={filters} options={options.value} onFilters={setFilters} />
         <details
-          open={isOpen || found.error !== undefined}
+          open={isOpen || refusal !== undefined}
           onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
         >
           <summary>Filter by key, person, outcome, purpose…</summary>
@@ -89,7 +90,7 @@ function Search() {
             view={view}
             filters={filters}
             options={options.value}
-            error={found.error}
+            error={refusal}
             onSearch={search}
           />
         </details>
@@ -115,6 +116,7 @@ type ResultsProps = {
 function Results({ found, reference }: ResultsProps) {
   const { pages, error, isBusy, isFiltered, loadMore, reload, stop } = found
   if (!pages) return error ? <LoadError error={error} onRetry={reload} /> : <Loading />
+  if (error && !isRefusal(error)) return <LoadError error={error} onRetry={reload} />
   const { next = null, searched_back_to = null, archives_note = null } = pages.at(-1) ?? {}
   const rows = toCount(pages.reduce((sum, page) => sum + page.searched_rows, 0))
   return (

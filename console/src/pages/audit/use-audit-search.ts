@@ -56,12 +56,12 @@ export function useAuditSearch(view: AuditView, filters: AuditFilters) {
         api.post<AuditPage>(PATHS[view], { ...filter, ...(before && { before }) })
       let first: AuditPage | undefined
       setBusy(true)
-      setError(undefined)
       try {
         for await (const page of readPages(ask, after)) {
           if (!isCurrent()) return undefined
           const isNew = after === undefined && !first
           setFound((old) => ({ name: own, pages: isNew ? [page] : [...(old?.pages ?? []), page] }))
+          setError(undefined)
           first ??= page
         }
       } catch (thrown) {

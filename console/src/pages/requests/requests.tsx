@@ -6,7 +6,7 @@ import { Checkbox, Segments } from '../../components/field.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { KeyLink } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
-import { Empty, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
+import { Empty, isRefusal, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
 import { RequestRows } from '../../components/request-rows.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { toCount, toMoment, toShare, toWords } from '../../format.ts'
@@ -59,7 +59,13 @@ function RequestSearch() {
       )}
       <RequestRatesPanel filters={filters} onChange={change} />
       <Panel title="Search">
-        <RequestFilters key={query} filters={filters} options={first} onChange={change} error={pages.error} />
+        <RequestFilters
+          key={query}
+          filters={filters}
+          options={first}
+          onChange={change}
+          error={pages.error && isRefusal(pages.error) ? pages.error : undefined}
+        />
       </Panel>
       <Panel
         title="Requests, newest first"
@@ -99,7 +105,9 @@ function Results({ pages: { value, error, isBusy, load }, added, query }: Result
   const { next, searched_back_to: searchedBackTo } = value?.at(-1) ?? NO_PAGE
   return (
     <>
-      {!value && error && <LoadError error={error} onRetry={() => load(undefined)} />}
+      {error && !isRefusal(error) && (
+        <LoadError error={error} {...(!value && { onRetry: () => load(undefined) })} />
+      )}
       {isBusy && <progress class="thin" aria-label="Searching" />}
       {rows.length > 0 && <RequestRows rows={rows} query={query} />}
       {value && rows.length === 0 && (
@@ -264,12 +272,12 @@ function useRequestPages(query: string): RequestPages {
       latest.current += 1
       const own = latest.current
       setBusy(true)
-      setError(undefined)
       const cursor = before === undefined ? '' : `&before=${encodeURIComponent(before)}`
       try {
         const page = await api.get<RequestList>(`/admin/requests?${query}${cursor}`)
         if (own !== latest.current) return
         setValue((old = []) => (before === undefined ? [page] : [...old, page]))
+        setError(undefined)
       } catch (thrown) {
         if (own === latest.current) setError(thrown as ApiError)
       } finally {

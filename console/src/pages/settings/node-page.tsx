@@ -9,11 +9,21 @@ import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount, toMs } from '../../format.ts'
 import { toHash } from '../../hash.ts'
-import { useQuery } from '../../use-query.ts'
+import { useQuery, useReloads } from '../../use-query.ts'
+
+/** Longer than a request to a database that hangs. */
+const RELOAD_MS = 10_000
+
+/** The nodes with their heartbeats, read again and again. */
+export function useNodes() {
+  const query = useQuery<NodesView>('/admin/nodes')
+  useReloads(query.reload, RELOAD_MS)
+  return query
+}
 
 /** One node: its processes, and how the sources do as seen from it. */
 export function NodePage({ name }: { name: string }) {
-  const query = useQuery<NodesView>('/admin/nodes')
+  const query = useNodes()
   return (
     <ObjectPage list="settings" listTitle="settings and nodes" name={name} query={query} missing={null}>
       {({ nodes }) => {

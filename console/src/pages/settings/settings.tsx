@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { NodesView, SettingsView } from '../../../../src/admin/settings.ts'
+import type { SettingsView } from '../../../../src/admin/settings.ts'
 import { Facts } from '../../components/facts.tsx'
 import { Segments, TextField } from '../../components/field.tsx'
 import { GuideText } from '../../components/guide-link.tsx'
@@ -11,7 +11,7 @@ import { When } from '../../components/when.tsx'
 import { toSentence } from '../../format.ts'
 import { useQuery } from '../../use-query.ts'
 import { hasText, useSearch } from '../../use-search.ts'
-import { NodePage, NodeTable } from './node-page.tsx'
+import { NodePage, NodeTable, useNodes } from './node-page.tsx'
 
 export function Settings({ rest }: { rest: string }) {
   return rest === '' ? <AllOfServer /> : <NodePage key={rest} name={rest} />
@@ -49,10 +49,6 @@ function Warnings({ view: { warnings } }: { view: SettingsView }) {
   )
 }
 
-const toHealth = (isGood: boolean, good: string, bad: string) => (
-  <Pill tone={isGood ? 'good' : 'bad'}>{isGood ? good : bad}</Pill>
-)
-
 function Server({ view }: { view: SettingsView }) {
   const { health } = view
   return (
@@ -63,8 +59,6 @@ function Server({ view }: { view: SettingsView }) {
           ['Node.js', view.node_version],
           ['Started', <When key="started" at={view.started_at} />],
           ['Database', view.database],
-          ['Ready', toHealth(health.ready, 'ready', 'not ready')],
-          ['Audit log', toHealth(health.audit, 'writable', 'not writable')],
           ['Worker processes', String(health.workers)],
         ]}
       />
@@ -96,7 +90,7 @@ function RootKey({ view: { root_key, checkpoints } }: { view: SettingsView }) {
 }
 
 function Nodes() {
-  const query = useQuery<NodesView>('/admin/nodes')
+  const query = useNodes()
   return (
     <Panel title="Nodes">
       <QueryResult query={query} lines={2}>
