@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { DAY_MS } from '../../src/contract/time.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
@@ -96,7 +97,7 @@ function addIncidents({ dataDir }: ConsoleServer, text: string): void {
        VALUES ('slack', 0, ?, 3, ?, 'gone') ON CONFLICT (channel) DO UPDATE
          SET retry_at = excluded.retry_at, failing_since = excluded.failing_since, problem = excluded.problem`,
     )
-    .run(began + 86_400_000_000, began)
+    .run(Date.now() + DAY_MS, began)
   database.close()
 }
 

@@ -16,6 +16,9 @@ import { PAGES, startFilledServer } from './filled-server.ts'
  */
 const FOLDER = 'docs/console'
 
+/** Who was looked up twice. */
+const PERSON = '60000000000'
+
 type View = {
   readonly name: string
   readonly title: string
@@ -35,7 +38,7 @@ const browser = await launch()
 try {
   const key = await makeKey(server)
   for (let count = 0; count < 15; count++) {
-    const nin = String(60_000_000_000 + count)
+    const nin = String(Number(PERSON) + (count % 12))
     await verifyNin(server.api, key.text, nin, `0${toPhoneCoreOf(nin)}`)
   }
   insertHistory(server, key.id)
@@ -52,6 +55,13 @@ try {
         await page.getByRole('button', { name: 'Send' }).click()
         await page.getByText('VERIFIED', { exact: true }).first().waitFor()
       }
+      if (name === 'people') {
+        await page.getByLabel('Number', { exact: true }).fill(PERSON)
+        await page.getByLabel('Reason').fill('Request of access, case 17')
+        await page.keyboard.press('Enter')
+        await page.getByRole('heading', { name: 'Who asked' }).waitFor()
+      }
+      await page.evaluate('scrollTo(0, 0)')
       await page.locator('.loading, [aria-busy=true]').first().waitFor({ state: 'detached' })
       await page.screenshot({
         path: join(FOLDER, `${filters ? `${name}-${filters.split('=')[1]}` : name}-${colorScheme}.png`),

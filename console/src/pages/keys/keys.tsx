@@ -182,7 +182,6 @@ function KeyUsage() {
 const UsageTable = ({ rows }: { rows: readonly Row[] }) => (
   <Table
     label="Usage of keys"
-    file="usage-of-keys"
     rows={rows}
     keyOf={({ month, key_id }) => `${month} ${key_id}`}
     columns={[

@@ -93,7 +93,7 @@ const addUp = ({ verified, not_verified, failed }: Overview['totals']) => verifi
 function toCountChange(now: number, before: number): string {
   if (now === before) return 'as in the period before'
   if (before === 0) return 'none in the period before'
-  return `${toSigned((now / before - 1) * 100, 0)} % on the period before`
+  return `${toSigned((now / before - 1) * 100, 0)}% on the period before`
 }
 
 function toDifference(

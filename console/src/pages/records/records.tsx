@@ -253,7 +253,7 @@ function UnlockPanel() {
           label="Reason"
           value={input.reason}
           onValue={(reason) => setInput({ ...input, reason })}
-          placeholder="Customer changed the phone, ticket 481"
+          placeholder="New phone, ticket 481"
           help="10 to 200 characters, without the number of a person."
           error={fields.reason}
           maxLength={200}
