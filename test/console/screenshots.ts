@@ -62,6 +62,7 @@ try {
         await page.getByRole('heading', { name: 'Who asked' }).waitFor()
       }
       await page.evaluate('scrollTo(0, 0)')
+      await page.mouse.move(0, 0)
       await page.locator('.loading, [aria-busy=true]').first().waitFor({ state: 'detached' })
       await page.screenshot({
         path: join(FOLDER, `${filters ? `${name}-${filters.split('=')[1]}` : name}-${colorScheme}.png`),
