@@ -22,6 +22,23 @@ const isForReaders = (page: string) =>
   !/^docs\/(adr|archive)\//.test(page) &&
   !/^docs\/(README|configuration|key-options|commands)\.md$/.test(page)
 
+/** Pages without steps: what is, not what to do. Some have their failures under another heading. */
+const REFERENCES = [
+  'admin-api',
+  'audit-format',
+  'behaviour',
+  'data-map',
+  'decide',
+  'doctor',
+  'glossary',
+  'match',
+  'observability',
+  'releases',
+  'reliability',
+  'scale',
+  'troubleshooting',
+].map((name) => `docs/${name}.md`)
+
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found)
 
 const hasAnchor = (path: string, anchor: string) =>
@@ -103,6 +120,11 @@ describe.each(PAGES)('%s', (page) => {
       expect(text).toMatch(/^# .+\n\n\*\*For\*\* [\s\S]+?\*\*You need\*\* /)
     })
 
+  if (isForReaders(page) && !/^docs\/alerts\//.test(page) && !REFERENCES.includes(page))
+    it('says what can go wrong', () => {
+      expect(text).toMatch(/^## What can go wrong$|\*\*What can go wrong:\*\*/m)
+    })
+
   it('names files that exist', () => {
     const named = matches(
       text,
@@ -182,4 +204,12 @@ it('SECURITY.md names tests that exist', () => {
     !["'", '`'].some((quote) => readFileSync(path, 'utf8').includes(`${name}${quote}`))
   const missing = named.filter(([, path = '', name = '']) => isMissing(path, name))
   expect(missing.map(([whole]) => whole)).toEqual([])
+})
+
+it('docs/start.md has a picture in every step', () => {
+  const steps = readFileSync('docs/start.md', 'utf8')
+    .split(/^## (?=\d+\. )/m)
+    .slice(1)
+  expect(steps.length).toBeGreaterThan(3)
+  expect(steps.filter((step) => !step.includes('![')).map((step) => step.split('\n')[0])).toEqual([])
 })

@@ -103,8 +103,9 @@ describe.each(globSync('docs/pictures/*.svg'))('%s', (file) => {
     expect([...new Set(classes)].filter((name) => !known.includes(`.picture .${name} {`))).toEqual([])
   })
 
-  it('is on one page of the guide, and has ids that no other picture has', () => {
+  it('is on a page of the guide, at most once, and has ids that no other picture has', () => {
     const [id = ''] = toIds(svg)
-    expect(pages.filter(([, page]) => page.includes(` id="${id}"`))).toHaveLength(1)
+    const counts = pages.map(([, page]) => page.split(` id="${id}"`).length - 1)
+    expect(Math.max(...counts)).toBe(1)
   })
 })
