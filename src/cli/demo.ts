@@ -77,6 +77,8 @@ async function runDemo(options: Options): Promise<void> {
     const receiver = await openReceiver()
     interrupt.onEnd(receiver.close)
     const startedAt = performance.now()
+    if (!options.json)
+      tell(`Synthetic traffic of ${toCount(options.days, 'day')} is being made. This takes a minute or more.`)
     const filled = await startFill(options, folder.path, receiver, interrupt)
     const facts = { ...toFacts(filled, options), tookMs: Math.round(performance.now() - startedAt) }
     if (!options.serve) {
