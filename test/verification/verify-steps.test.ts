@@ -49,6 +49,7 @@ type Wish = {
   readonly queued?: object
   readonly maxWaitMs?: number
   readonly paidBefore?: number
+  readonly isStopping?: boolean
 }
 
 /** A server in memory: what it writes and tells is noted in order. */
@@ -172,7 +173,7 @@ function open(wish: Wish = {}) {
         wake: () => notes.push('wake'),
         waitForEnd: async (_reference: string, ms: number) => {
           waits.push(ms)
-          return false
+          return wish.isStopping === true
         },
       },
       pace: { estimateMs: () => 0, isFull: () => false },
@@ -448,6 +449,19 @@ describe('a verification that is answered later', () => {
     const cancelled = open({ headers: { prefer: 'respond-async, wait=5' }, queued: { state: 'cancelled' } })
     expect(await cancelled.run()).toMatchObject({ status: 202 })
     expect(cancelled.waits).toHaveLength(1)
+  })
+
+  it('waits on when it is not answered yet, unless the server stops', async () => {
+    const headers = { prefer: 'respond-async, wait=5' }
+    const answers = [{ state: 'pending' }, { state: 'pending' }]
+    const queued = (reference: string) =>
+      answers.pop() ?? { state: 'answered', answer: sealAnswer(keyring, { ...STORED, reference }) }
+    const { run, waits } = open({ headers, queued })
+    expect(await run()).toMatchObject({ status: 422 })
+    expect(waits).toHaveLength(3)
+    const stopping = open({ headers, queued: { state: 'pending' }, isStopping: true })
+    expect(await stopping.run()).toMatchObject({ status: 202 })
+    expect(stopping.waits).toHaveLength(1)
   })
 
   it('stores "pending" under its Idempotency-Key, until a day after it may last', async () => {
