@@ -25,6 +25,7 @@ const END = { entry: ENTRY, isFailedGuess: false }
 function open({ withClaim, withGuess, withBudget, answers = [], stored, money = [] }: Wish = {}) {
   const commits: { parts: CommitParts; phases: string[]; change?: unknown }[] = []
   const notes: string[] = []
+  const spans: string[] = []
   const left = [...answers]
   const moneyLeft = [...money]
   const record = (parts: CommitParts, entries: readonly { phase: string }[], change?: unknown) => {
@@ -82,7 +83,15 @@ function open({ withClaim, withGuess, withBudget, answers = [], stored, money = 
   const verification = {
     deps,
     idType: { kind: 'nin' },
-    request: { caller: { keyId: 'key' } },
+    request: {
+      caller: { keyId: 'key' },
+      trace: {
+        startStep: (name: string) => {
+          spans.push(name)
+          return { end: () => {} }
+        },
+      },
+    },
     auditFields: { key_id: 'key' },
     startedAt: 'then',
     budget,
@@ -91,6 +100,7 @@ function open({ withClaim, withGuess, withBudget, answers = [], stored, money = 
   return {
     commits,
     notes,
+    spans,
     claim,
     guess,
     budget,
@@ -366,6 +376,14 @@ describe('the end of a verification', () => {
     ).rejects.toThrow()
     expect(without.notes).toEqual(['catch up'])
   })
+})
+
+it('each commit of a verification, and the look for an earlier response, has a span of its own', async () => {
+  const { steps, spans } = open({ ...ALL, answers: ['claimed'] })
+  await steps.pay('dojah')
+  await steps.pay('dojah')
+  await steps.end(END)
+  expect(spans).toEqual(['commit_intent', 'idempotency', 'commit_intent', 'commit_payment', 'commit'])
 })
 
 describe('a verification that is given up', () => {

@@ -210,6 +210,10 @@ describe('unlocking a number', () => {
         },
       },
       store: {
+        audit: {
+          byReference: async (reference: string) =>
+            reference === 'ver_1' ? [{ subject: null }, { subject: 'abcd' }] : [{ subject: null }],
+        },
         guesses: {
           unlock: async (subject: Uint8Array) => {
             done.push(Buffer.from(subject).toString('hex'))
@@ -221,6 +225,7 @@ describe('unlocking a number', () => {
     return {
       done,
       unlock: () => unlockNumber(deps, { kind: 'nin', number: '12345678901' }, 'a call'),
+      unlockReference: (reference: string) => unlockNumber(deps, { reference }, 'a call'),
     }
   }
 
@@ -231,6 +236,17 @@ describe('unlocking a number', () => {
       { phase: 'number_unlocked', subject: done[1], outcome: 'ok', detail: 'nin; reason: a call' },
       expect.stringMatching(/^[0-9a-f]{64}$/),
     ])
+  })
+
+  it('takes the number from a verification of it, and does nothing where there is none', async () => {
+    const { done, unlockReference } = open(false)
+    expect(await unlockReference('ver_1')).toBe(4)
+    expect(done).toEqual([
+      { phase: 'number_unlocked', subject: 'abcd', outcome: 'ok', detail: 'ver_1; reason: a call' },
+      'abcd',
+    ])
+    expect(await unlockReference('ver_2')).toBeUndefined()
+    expect(done).toHaveLength(2)
   })
 
   it('does nothing when it cannot be written down', async () => {

@@ -5,6 +5,7 @@ import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
 import { SourceError } from '../../src/sources/source.ts'
 import { BVN, NIN } from '../../src/verification/id-type.ts'
 import { isFailedGuess, isPhoneOf, match } from '../../src/verification/match.ts'
+import { matchDetails } from '../../src/verification/match-details.ts'
 
 const NUMBER = '41000000001'
 const PHONE = '8031234567'
@@ -85,6 +86,27 @@ describe('a decision', () => {
     expect(() => decide({ number: '41000000002' })).toThrow(
       expect.objectContaining({ code: 'source_bad_response' }),
     )
+  })
+})
+
+describe('details that the key must not see', () => {
+  const hidden = ['first_name', 'last_name', 'full_name'].map((field) => `personal_info.${field}`)
+  const compareFor = (requireMatch: RequireMatch | undefined, details: object = DETAILS) =>
+    matchDetails(details, record.personal_info, { hidden, requireMatch } as never)
+
+  it('are not compared', () => {
+    const { told, compared } = compareFor(undefined)
+    expect(told).toEqual({ date_of_birth: 'exact' })
+    expect(compared).toBe(told)
+  })
+
+  it('are compared where the key requires it, and not told', () => {
+    expect(compareFor('name')).toEqual({
+      told: { date_of_birth: 'exact' },
+      compared: { first_name: 'exact', last_name: 'exact', date_of_birth: 'exact' },
+    })
+    expect(compareFor('name', { ...DETAILS, last_name: 'Zzyzx' }).compared.last_name).toBe('no')
+    expect(compareFor('dob').compared).toEqual({ date_of_birth: 'exact' })
   })
 })
 

@@ -419,6 +419,7 @@ describe('a verification that is answered later', () => {
         ...{ delayMs: 0, lifeMs: 100_000, paidCalls: 0, idempotency: undefined },
       },
     })
+    expect(changes[0]?.row.subject).toHaveLength(32)
     const question = openQuestion(keyring, reference, changes[0]?.row.question as Uint8Array)
     expect(question).toMatchObject({ number: NUMBER, phone: '8031234567', requestId: 'req_1' })
     expect(question).not.toHaveProperty('caller')
