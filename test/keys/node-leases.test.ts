@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { createNodeRateLimit } from '../../src/keys/rate-limit.ts'
 import type { RateTable } from '../../src/keys/rate-table.ts'
 
@@ -171,3 +171,63 @@ it.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
     expect(allowed).toBeGreaterThan(0)
   },
 )
+
+/** What is unused is given back when the test says so, and not each second. */
+function stopTimers() {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+}
+
+it('what no request has used for a second is given back, and the next portion is small again', async () => {
+  stopTimers()
+  now = 0
+  const wanted: number[] = []
+  const given: unknown[] = []
+  const node = createNodeRateLimit({
+    limit: 1000,
+    table: {
+      lease: async (request) => {
+        wanted.push(request.wanted)
+        return { tokens: request.wanted, left: 900, endsInMs: 60_000, endsAt: 77 }
+      },
+      giveBack: async (unused) => void given.push(...unused),
+    },
+    countProcesses: () => 1,
+    now: () => now,
+  })
+  open.push(node)
+  for (let count = 0; count < 5; count++) await node.take('a')
+  expect(wanted).toEqual([1, 2, 4])
+  await node.giveBack()
+  await node.take('a')
+  await node.giveBack()
+  expect(given).toEqual([])
+  await node.giveBack()
+  expect(given).toEqual([{ keyId: 'a', endsAt: 77, tokens: 1 }])
+  await node.giveBack()
+  expect(given).toHaveLength(1)
+  await node.take('a')
+  expect(wanted.slice(3)).toEqual([2])
+})
+
+it('nothing is given back of a minute that is over, or of a portion that is used up', async () => {
+  stopTimers()
+  now = 0
+  const given: unknown[] = []
+  const node = createNodeRateLimit({
+    limit: 1000,
+    table: {
+      lease: async ({ keyId }) => ({ tokens: keyId === 'a' ? 1 : 5, left: 0, endsInMs: 60_000, endsAt: 77 }),
+      giveBack: async (unused) => void given.push(...unused),
+    },
+    countProcesses: () => 1,
+    now: () => now,
+  })
+  open.push(node)
+  await node.take('a')
+  await node.take('b')
+  await node.giveBack()
+  now = 60_000
+  await node.giveBack()
+  expect(given).toEqual([])
+})
