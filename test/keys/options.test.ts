@@ -91,6 +91,14 @@ describe('the value of an option', () => {
     expect(any.show(value)).toEqual(view)
   })
 
+  it('has a kind, by which the console shows its field', () => {
+    expect(Object.fromEntries(listOptions().map(([field, { kind }]) => [field, kind]))).toEqual({
+      ...{ allowed_ips: 'list', client_certs: 'list', hide: 'fields', reveal: 'fields' },
+      ...{ subjects_per_day: 'count', requires_consent: 'switch', async_when_down: 'switch' },
+      ...{ require_match: 'choice', owner: 'text', note: 'text' },
+    })
+  })
+
   it('that is a number or a switch may come from the database as a text or a large integer', () => {
     expect(subjects_per_day.fromColumn('7')).toBe(7)
     expect([0n, 1n, '0', '1'].map(requires_consent.fromColumn)).toEqual([false, true, false, true])
