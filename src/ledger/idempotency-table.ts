@@ -163,15 +163,13 @@ export type Completion = {
 /** Stores a response whose Idempotency-Key was claimed before. Changes nothing if the claim was lost. */
 export const COMPLETE = `UPDATE idempotency SET sealed = $5, expires_at = $6, subject = COALESCE($7, subject) WHERE ${OWNED}`
 
-/** Stores responses whose Idempotency-Key was claimed before. Returns the indexes of those whose claim was lost. */
-export async function complete(tx: Database, completions: readonly Completion[]): Promise<number[]> {
+/** Stores responses whose Idempotency-Key is held. */
+export async function complete(tx: Database, completions: readonly Completion[]): Promise<void> {
   const store = tx.prepare(COMPLETE)
-  const late: number[] = []
-  for (const [index, { claim, sealed, expiresAt, subject = null }] of completions.entries()) {
+  for (const { claim, sealed, expiresAt, subject = null } of completions) {
     const { keyId, operation, name, owner } = claim
-    if ((await store.run(keyId, operation, name, owner, sealed, expiresAt, subject)) === 0) late.push(index)
+    await store.run(keyId, operation, name, owner, sealed, expiresAt, subject)
   }
-  return late
 }
 
 /** Whether the claim is still held. In PostgreSQL it then stays held until the end of the transaction. */
