@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, MINUTE_MS } from '../../src/contract/time.ts'
 import type { CheckedAnswer, CheckedGuess, CommitParts, Spending } from '../../src/ledger/commit.ts'
 import { packParts } from '../../src/ledger/commit.ts'
+import { tallyRows } from '../../src/ledger/tally.ts'
 import { SQLITE } from '../engines.ts'
 
 /** What a commit checks and writes, at the limits. PostgreSQL is compared with SQLite in same-rules.test.ts. */
@@ -25,6 +27,23 @@ const commit = async (parts: CommitParts, at = NOW) =>
   (await append([parts], at)).refused[0]?.[1] ?? 'written'
 const query = (sql: string, ...values: (string | number | Uint8Array)[]) =>
   store.database.prepare(sql).all(...values)
+
+it('audit rows are written as they were linked, with the statistics', async () => {
+  const chain = newId()
+  const entry = { phase: 'outcome', time: '2026-11-17T08:00:00.000Z', outcome: 'verified', detail: 'x, y' }
+  const rows = linkEntries(chain, EMPTY_HEAD, [entry, { ...entry, phase: 'replay' }])
+  await store.audit.append({ rows: store.audit.packRows(rows), tallies: tallyRows(rows) })
+  const written = await query('SELECT * FROM audit WHERE chain = $1 ORDER BY sequence', chain)
+  const toHash = (bytes: unknown) => Buffer.from(bytes as Uint8Array).toString('hex')
+  const plain = (row: object) => ({
+    ...row,
+    hash: toHash((row as { hash: unknown }).hash),
+    previous_hash: toHash((row as { previous_hash: unknown }).previous_hash),
+  })
+  expect(written.map(plain)).toEqual(rows.map(plain))
+  const tallies = await query('SELECT span, count FROM statistics WHERE chain = $1 ORDER BY span', chain)
+  expect(tallies.map(({ span, count }) => `${span} ${count}`)).toEqual(['day 1', 'hour 1', 'minute 1'])
+})
 
 describe('a guess', () => {
   const toGuess = (subject: string, keyId: string, change: Partial<CheckedGuess> = {}) => ({

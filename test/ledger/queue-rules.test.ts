@@ -420,3 +420,62 @@ it('answers are deleted after their time, and their references after seven days 
   await store.queue.deleteExpired(DAY_MS, NOW + 500 + 7 * DAY_MS)
   expect(await readRow(reference)).toBeUndefined()
 })
+
+it('paid calls are counted under the lease, within the budget, less those that were not billed', async () => {
+  const key = newId()
+  const { reference } = toRow(key)
+  await enqueue([toRow(key, { reference, paidCalls: 1 })])
+  const pay = async (lease: string, refunded: number) => {
+    const payment = { payer: { reference, lease }, most: 3, expiresAt: 0, refunded }
+    const parts = packParts([{ payment }], NOW)
+    return (await store.audit.append({ rows: store.audit.packRows([]), parts })).refused[0]?.[1] ?? 'written'
+  }
+  expect(await pay('node:1', 0)).toBe('paid_calls')
+  await claim(key)
+  expect(await pay('node:2', 0)).toBe('paid_calls')
+  expect([await pay('node:1', 0), await pay('node:1', 0), await pay('node:1', 0)]).toEqual([
+    'written',
+    'written',
+    'paid_calls',
+  ])
+  expect(await pay('node:1', 2)).toBe('written')
+  expect(await readRow(reference)).toMatchObject({ paid_calls: 2 })
+  await change([finish(reference)])
+  expect(await pay('node:1', 0)).toBe('paid_calls')
+})
+
+describe('an empty queue', () => {
+  let own: Store
+  beforeAll(async () => {
+    own = await (await SQLITE.createPlace()).open()
+  })
+  afterAll(() => own.close())
+
+  it('is late by what is due first, in any lane and class', async () => {
+    expect(await own.queue.findLate(NOW)).toBeUndefined()
+    expect(await own.queue.findOldest(NOW)).toBeUndefined()
+    await own.queue.enqueue([toRow('a', { delayMs: 30, mode: 'test' })], MANY, NOW)
+    expect(await own.queue.findLate(NOW + 10)).toBe(-20)
+    expect(await own.queue.findOldest(NOW + 10)).toBeUndefined()
+    await own.queue.enqueue([toRow('b', { delayMs: 20, lane: 'batch', operation: 'verify_bvn' })], MANY, NOW)
+    expect(await own.queue.findLate(NOW + 25)).toBe(5)
+    expect(await own.queue.findOldest(NOW + 25)).toBe(25)
+  })
+
+  it('lists the keys in turn, and says whether there are more', async () => {
+    await own.queue.enqueue(
+      ['k1', 'k2', 'k3', 'k4'].map((key) => toRow(key, { delayMs: 5 })),
+      MANY,
+      NOW,
+    )
+    const list = async (after: string, most: number) => {
+      const [window] = await own.queue.listHeads([{ lane: 'single', after }], most, NOW + 5)
+      const toText = ({ lineage, dueMs }: { lineage: string; dueMs: number }) => `${lineage} ${dueMs}`
+      return [window?.heads.map(toText), window?.isPart, window?.elsewhere.map(toText)]
+    }
+    expect(await list('', 10)).toEqual([['a 25', 'k1 0', 'k2 0', 'k3 0', 'k4 0'], false, []])
+    expect(await list('k2', 10)).toEqual([['k3 0', 'k4 0', 'a 25', 'k1 0', 'k2 0'], false, []])
+    expect(await list('k1', 2)).toEqual([['k2 0', 'k3 0'], true, ['k1 0', 'k4 0']])
+    expect(await list('k3', 2)).toEqual([['k4 0', 'a 25', 'k1 0'], true, ['k2 0', 'k3 0']])
+  })
+})
