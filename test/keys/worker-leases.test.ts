@@ -110,3 +110,18 @@ it('a worker asks the primary process for leases, and each answer is that of its
     { allowed: true, remaining: 7, resetS: 60 },
   ])
 })
+
+it('requests of a key that come together wait for one lease, and then for the next', async () => {
+  let leases = 0
+  const { take } = createLeasedRateLimit(
+    10,
+    async () => {
+      leases += 1
+      return { tokens: 2, left: 10 - 2 * leases, endsInMs: 60_000 }
+    },
+    () => 0,
+  )
+  const allowed = await Promise.all([take('a'), take('a'), take('a')])
+  expect(allowed.map(({ remaining }) => remaining)).toEqual([9, 8, 7])
+  expect(leases).toBe(2)
+})
