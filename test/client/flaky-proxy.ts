@@ -55,15 +55,18 @@ function answerItself(
   if (fault === 'cut head')
     return socket.write('HTTP/1.1 200 OK\r\ncontent-le', () => socket.destroy()) || true
   if (!/^(trickle|flood)/.test(fault ?? '')) return false
-  // The same parts again and again: a head of any length has them.
-  const part = fault?.endsWith('head') ? 'x-a: b\r\n' : ' '
-  if (fault?.endsWith('head')) socket.write('HTTP/1.1 200 OK\r\n')
+  const isHead = fault?.endsWith('head') === true
+  const isFlood = fault?.startsWith('flood') === true
+  if (isHead) socket.write('HTTP/1.1 200 OK\r\n')
   else response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
-  const to = fault?.endsWith('head') ? socket : response
-  const piece = fault?.startsWith('flood') ? part.repeat(2 ** 17) : part
+  const to = isHead ? socket : response
+  // What may be repeated for ever, in a head and in a body.
+  const part = isHead ? 'x-a: b\r\n' : ' '
+  const flood = part.repeat(2 ** 17)
+  let sent = 0
   const write = () => {
-    if (fault?.startsWith('flood')) while (to.writable && to.write(piece));
-    else to.write(piece)
+    if (isFlood) while (to.writable && to.write(flood));
+    else to.write(part.charAt(sent++ % part.length))
   }
   const timer = setInterval(write, 10)
   to.on('drain', write).on('close', () => clearInterval(timer))
