@@ -138,17 +138,25 @@ async function checkSources({ store, config }: Opened): Promise<Finding> {
   return toWorst(check, findings, `${names}: no problems reported. To call one: tabbat sources check NAME`)
 }
 
-/** The operations that no source answers on a node: callers get 502, 503 or 504. */
+/** The operations that no source answers, on all nodes or on some. One vendor that fails does so on all. */
 function listUnanswered(reports: readonly SourceReport[], config: Config): FindingPart[] {
   const isUsed = ({ figures, operation }: SourceReport) =>
     figures !== null && !config[operation === 'verify_nin' ? 'ninSources' : 'bvnSources'].includes('registry')
-  const groups = Object.groupBy(reports.filter(isUsed), ({ operation, node }) => `${operation} on ${node}`)
-  return Object.entries(groups).flatMap(([where, list = []]) => {
-    if (!list.every(({ disabled, figures }) => disabled || figures?.down)) return []
-    const names = list.map(({ source, disabled }) => (disabled ? `${source} (disabled)` : source)).join(', ')
-    const text = `${where} gets no answers: ${names}. See tabbat sources status.`
-    // One vendor that fails does so on all nodes.
-    return [failedAbout(list[0]?.operation ?? '', text)]
+  const operations = Map.groupBy(reports.filter(isUsed), ({ operation }) => operation)
+  return [...operations].flatMap(([operation, list]) => {
+    const nodes = [...Map.groupBy(list, ({ node }) => node)]
+    const silent = nodes.filter(([, ofNode]) =>
+      ofNode.every(({ disabled, figures }) => disabled || figures?.down),
+    )
+    if (silent.length === 0) return []
+    const where = silent.length === nodes.length ? '' : ` on ${silent.map(([node]) => node).join(', ')}`
+    const names = new Set(
+      silent.flatMap(([, ofNode]) =>
+        ofNode.map(({ source, disabled }) => (disabled ? `${source} (disabled)` : source)),
+      ),
+    )
+    const text = `${operation} gets no answers${where}: ${[...names].join(', ')}. Callers get 502, 503 or 504. Ask the vendor, or add another source. See: tabbat sources status`
+    return [failedAbout(operation, text)]
   })
 }
 

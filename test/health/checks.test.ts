@@ -173,10 +173,10 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
       TABBAT_PREMBLY_API_KEY: 'key',
     })
     const figures = { state: 'half_open', down: true, warnings: [], unanswered: 42, unansweredRate: 1 }
-    const publish = (name: string, down: boolean) =>
+    const publish = (name: string, down: boolean, node = 'one') =>
       withSealed(settings, ({ store }) => {
         const state = JSON.stringify({ ...figures, down, lastSuccessAt: null })
-        return store.sources.publish([{ node: 'one', name, operation: 'verify_nin', state, at: Date.now() }])
+        return store.sources.publish([{ node, name, operation: 'verify_nin', state, at: Date.now() }])
       })
     await publish('dojah', true)
     await publish('prembly', false)
@@ -185,8 +185,10 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
     )
     await publish('prembly', true)
     expect((await check(settings)).sources).toMatch(
-      /^failed: verify_nin on one gets no answers: dojah, prembly\./,
+      /^failed: verify_nin gets no answers: dojah, prembly\. Callers get 502, 503 or 504\. Ask the vendor/,
     )
+    await publish('prembly', false, 'two')
+    expect((await check(settings)).sources).toMatch(/^failed: verify_nin gets no answers on one: dojah/)
   })
 
   it('knows the age of the last backup', async () => {

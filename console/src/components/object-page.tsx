@@ -74,9 +74,14 @@ export const LinkedText = ({ text }: { text: string }) => (
 /** Sources of this server, which are no vendors. */
 const OWN_SOURCES = ['sandbox', 'registry']
 
+/** In statistics: of verifications that failed before a source answered. */
+const NO_SOURCE = 'none'
+
 /** A source by its name; a vendor with the address of its page. */
-export const SourceLink = ({ name }: { name: string }) =>
-  OWN_SOURCES.includes(name) ? <span>{name}</span> : <a href={toHash('sources', name)}>{name}</a>
+export function SourceLink({ name }: { name: string }) {
+  if (name === NO_SOURCE) return <span class="dim">no source answered</span>
+  return OWN_SOURCES.includes(name) ? <span>{name}</span> : <a href={toHash('sources', name)}>{name}</a>
+}
 
 type KeyLinkProps = { readonly id: string; readonly name?: string | null | undefined }
 
