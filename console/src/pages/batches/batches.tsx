@@ -145,7 +145,7 @@ function BatchUpload({ apiKey, onKey, hasSandbox, onDone }: ApiKeyProps & { onDo
       >
         <FileField
           label="File"
-          help="CSV with a header, NDJSON or a JSON array. Columns: operation (verify_nin or verify_bvn), nin or bvn, phone, amount, reference. Up to 50 000 rows."
+          help="CSV with a header, NDJSON or a JSON array. Columns: operation (verify_nin or verify_bvn), nin or bvn, phone, amount, reference. Up to 50,000 rows."
           accept=".csv,.ndjson,.jsonl,.json"
           onFile={setFile}
         />

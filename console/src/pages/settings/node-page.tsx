@@ -93,7 +93,7 @@ export function NodeTable({ label, rows }: { label: string; rows: readonly NodeV
         },
         {
           title: 'State',
-          cell: ({ alive }) => <Pill tone={alive ? 'good' : 'bad'}>{alive ? 'alive' : 'dead'}</Pill>,
+          cell: ({ alive }) => <Pill tone={alive ? 'good' : 'bad'}>{alive ? 'alive' : 'no heartbeat'}</Pill>,
         },
         { title: 'Version', cell: ({ version }) => version },
         { title: 'Started', cell: ({ started_at }) => <When at={started_at} /> },
