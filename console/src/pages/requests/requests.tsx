@@ -13,7 +13,7 @@ import { toCount, toMoment, toShare, toWords } from '../../format.ts'
 import { toHash } from '../../hash.ts'
 import { type FilterChanges, useFilters } from '../../route.ts'
 import { type StreamState, useEventStream } from '../../use-event-stream.ts'
-import { useQuery } from '../../use-query.ts'
+import { useQuery, useReloads } from '../../use-query.ts'
 import { RequestFilters } from './request-filters.tsx'
 
 const LIVE_STATES = {
@@ -148,11 +148,15 @@ type RequestRatesProps = {
   readonly onChange: (changes: FilterChanges) => void
 }
 
-/** What was not answered, by key. */
+/** Reads much more than a list. */
+const RATES_MS = 30_000
+
+/** What was not answered, by key. It follows the requests that are shown live. */
 function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
   const given = filters.get('range') ?? ''
   const range: Range = given in RANGES ? (given as Range) : 'day'
   const query = useQuery<RequestRates>(`/admin/requests/rates?range=${range}`)
+  useReloads(query.reload, RATES_MS, filters.get('live') === 'on')
   return (
     <Panel
       title="Errors by key"
