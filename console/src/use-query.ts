@@ -26,11 +26,15 @@ export function useQuery<T>(path: string): Query<T> {
   return { value, error, reload }
 }
 
-/** Loads again after each interval, while it is on. */
-export function useReloads(reload: () => void, intervalMs: number, isOn = true): void {
+/**
+ * Loads again so long after each answer, while it is on: by the clock it would break off a request that takes longer. After a failure,
+ * the note that shows it loads again.
+ */
+export function useReloads({ value, error, reload }: Query<unknown>, pauseMs: number, isOn = true): void {
+  const isAnswered = value !== undefined && error === undefined
   useEffect(() => {
-    if (!isOn) return
-    const timer = setInterval(reload, intervalMs)
-    return () => clearInterval(timer)
-  }, [reload, intervalMs, isOn])
+    if (!isOn || !isAnswered) return
+    const timer = setTimeout(reload, pauseMs)
+    return () => clearTimeout(timer)
+  }, [value, isAnswered, reload, pauseMs, isOn])
 }

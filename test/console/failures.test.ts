@@ -208,6 +208,30 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     await other.close()
   })
 
+  it('does not break off a request that takes longer than the pause between two', async () => {
+    const { page } = visitor
+    await page.clock.install()
+    await open(page)
+    await signIn(page, 'ada')
+    await page.getByRole('navigation', { name: 'Main' }).waitFor()
+    let asked = 0
+    const released = Promise.withResolvers<void>()
+    await page.route('**/admin/nodes', async (route) => {
+      asked += 1
+      if (asked === 2) await released.promise
+      await route.continue()
+    })
+    await go(page, 'Settings')
+    await page.getByRole('region', { name: 'Nodes', exact: true }).getByRole('row').nth(1).waitFor()
+    await page.clock.runFor(11_000)
+    await expect.poll(() => asked).toBe(2)
+    await page.clock.runFor(60_000)
+    expect(asked).toBe(2)
+    released.resolve()
+    await page.unrouteAll({ behavior: 'wait' })
+    visitor.expectClean()
+  })
+
   it('sends a form once on a slow network', async () => {
     const { page } = visitor
     await open(page)

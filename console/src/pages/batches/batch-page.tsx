@@ -19,7 +19,7 @@ export function BatchPage({ id }: { id: string }) {
   const [key, setKey] = useState('')
   const { value, reload } = query
   const isRunning = value !== undefined && isOpen(value.batch)
-  useReloads(reload, RELOAD_MS, isRunning)
+  useReloads(query, RELOAD_MS, isRunning)
   const close = () => setOpen(undefined)
   const done = () => {
     close()

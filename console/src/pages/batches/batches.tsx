@@ -37,7 +37,7 @@ function BatchLists() {
   const [key, setKey] = useState('')
   const isRunning = query.value?.batches.some(isOpen) ?? false
   const { reload } = query
-  useReloads(reload, RELOAD_MS, isRunning)
+  useReloads(query, RELOAD_MS, isRunning)
   const close = () => setOpen(undefined)
   const done = () => {
     close()

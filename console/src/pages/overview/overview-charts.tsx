@@ -34,8 +34,7 @@ const RELOAD_MS = 15_000
 
 export function LoadedChart({ chosen, filters }: { chosen: 'vendors' | 'keys'; filters: OverviewFilters }) {
   const query = useQuery<Charts>(`/admin/charts?${toOverviewQuery(filters)}`)
-  const { reload } = query
-  useReloads(reload, RELOAD_MS)
+  useReloads(query, RELOAD_MS)
   return (
     <QueryResult query={query} lines={6}>
       {(charts) =>

@@ -156,7 +156,7 @@ function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
   const given = filters.get('range') ?? ''
   const range: Range = given in RANGES ? (given as Range) : 'day'
   const query = useQuery<RequestRates>(`/admin/requests/rates?range=${range}`)
-  useReloads(query.reload, RATES_MS, filters.get('live') === 'on')
+  useReloads(query, RATES_MS, filters.get('live') === 'on')
   return (
     <Panel
       title="Errors by key"

@@ -11,13 +11,12 @@ import { toCount, toMs } from '../../format.ts'
 import { toHash } from '../../hash.ts'
 import { useQuery, useReloads } from '../../use-query.ts'
 
-/** Longer than a request to a database that hangs. */
 const RELOAD_MS = 10_000
 
 /** The nodes with their heartbeats, read again and again. */
 export function useNodes() {
   const query = useQuery<NodesView>('/admin/nodes')
-  useReloads(query.reload, RELOAD_MS)
+  useReloads(query, RELOAD_MS)
   return query
 }
 
