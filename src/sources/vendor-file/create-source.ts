@@ -3,7 +3,7 @@ import type { NinRecord } from '../../contract/nin.ts'
 import { isVirtualNin, type PersonDetails } from '../../contract/person.ts'
 import type { Kind } from '../../crypto/mac.ts'
 import { toFields, toText } from '../record.ts'
-import { isAboutNoPerson, statusError, TEXT_FIELDS } from '../reply.ts'
+import { isAboutNoPerson, refuseContradiction, statusError, TEXT_FIELDS } from '../reply.ts'
 import type { Answer, Call, HttpReply, Send, Source, VendorDeps } from '../source.ts'
 import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../token.ts'
 import { compileAnswer } from './answer.ts'
@@ -105,10 +105,26 @@ export function compileOperation(
     if (rule && NO_RECORD.includes(rule.then)) refuseDoubtful(name, rule, reply, text)
     const reference = readReference?.(reply.body)
     const missing = { found: false as const, ...(reference !== undefined && { reference }) }
-    if (outcome === 'not_found') return { rule, answer: missing }
+    if (outcome === 'not_found') {
+      refuseContradiction(name, hasPerson(reply.body, question))
+      return { rule, answer: missing }
+    }
     if (outcome === 'watch_listed') return { rule, answer: { ...missing, watchlisted: true } }
     if (outcome === 'names_differ') return { rule, answer: { ...missing, namesDiffer: true } }
     throw ruleError(name, rule, reply, text)
+  }
+  /** Whether it has a name, the number and the phone that were asked for. An error may repeat the two numbers, but has no name. */
+  const hasPerson = (body: unknown, question: Question): boolean => {
+    const text = JSON.stringify(body) ?? ''
+    if (!text.includes(question.number) || !text.includes(question.phone)) return false
+    try {
+      // Without the details that were sent: they are no answer.
+      const { record } = readRecord(body, { ...question, details: undefined })
+      const { first_name, last_name } = record.personal_info
+      return first_name !== '' || last_name !== ''
+    } catch {
+      return false
+    }
   }
   return { toRequest: compileRequest(described.request, settings, file.authentication), read, toRule }
 }

@@ -66,6 +66,24 @@ describe('a vendor of a file', () => {
     expect(source).toMatchObject({ name: 'acme', isExternal: true, acceptsVirtualNin: true })
   })
 
+  it('has no answer when it says "no such person" beside the person', async () => {
+    const other = { ...RECORD, tel: '08039999999' }
+    await expect(ask(body({ code: '44', data: RECORD }))).rejects.toMatchObject({
+      reason: 'bad_response',
+      problem: 'contradictory',
+    })
+    for (const data of [other, { ...RECORD, id: '12345678902' }, { ...RECORD, first: '' }, null])
+      expect(await ask(body({ code: '44', data }))).toEqual({ found: false, reference: 'r-1' })
+    // An error that repeats what was asked, the names that the caller sent included.
+    const echo = { ...ANSWER, fields: { personal_info: { first_name: { asked: 'first_name' } } } }
+    const { findNin } = open(body({ code: '44', data: RECORD }), {
+      ...FILE,
+      answers: { ...FILE.answers, nin: echo },
+    } as unknown as VendorFile)
+    const person = { nin: '12345678901', phone: '8031234567', details: { first_name: 'Ada' } }
+    expect(await findNin?.(person as never, CALL)).toMatchObject({ found: false })
+  })
+
   it('has only the operations of the file', async () => {
     const { nin, bvn } = FILE.operations
     const ofNin = open(body({ data: RECORD }), { ...FILE, operations: { nin } } as VendorFile)
