@@ -33,8 +33,8 @@ function reaches(
 }
 
 const shared = {
-  // Many tests wait for disks, sockets and processes: three at once are done sooner, also on two cores.
-  maxWorkers: 3,
+  // Many tests wait for disks, sockets and processes: four at once are done sooner, also on two cores.
+  maxWorkers: 4,
   // A worker runs many files, and loads the modules of the product once.
   isolate: false,
   // These end a test that hangs. Whatever waits waits for an event, which may take its time on a busy machine.
@@ -70,8 +70,6 @@ export default defineConfig({
       {
         test: {
           ...shared,
-          // They wait for browsers and for other processes even more.
-          maxWorkers: 4,
           name: 'system',
           include: system,
           ...opening,
