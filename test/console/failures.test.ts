@@ -232,6 +232,34 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     visitor.expectClean()
   })
 
+  it('loads a list again that was refused after the server came back', async () => {
+    const { page } = visitor
+    visitor.allow(/ERR_INTERNET_DISCONNECTED|status of 503/)
+    await open(page)
+    await signIn(page, 'ada')
+    await go(page, 'Requests')
+    await page
+      .getByText(/There are no requests yet|verify/)
+      .first()
+      .waitFor()
+    let refused = 0
+    await page.route(/\/admin\/requests\?/, (route) => {
+      refused += 1
+      const body = JSON.stringify({ code: 'audit_unavailable', message: 'Not now.' })
+      return refused > 1
+        ? route.continue()
+        : route.fulfill({ status: 503, contentType: 'application/json', body })
+    })
+    await page.context().setOffline(true)
+    await page.getByText('The server cannot be reached.').waitFor()
+    await page.context().setOffline(false)
+    const note = page.getByRole('alert').getByText('The database cannot be used now.')
+    await note.waitFor()
+    await note.waitFor({ state: 'detached' })
+    await page.unrouteAll({ behavior: 'wait' })
+    visitor.expectClean()
+  })
+
   it('sends a form once on a slow network', async () => {
     const { page } = visitor
     await open(page)

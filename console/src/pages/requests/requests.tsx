@@ -98,16 +98,14 @@ type ResultsProps = {
   readonly query: string
 }
 
-function Results({ pages: { value, error, isBusy, load }, added, query }: ResultsProps) {
+function Results({ pages: { value, error, isBusy, load, retry }, added, query }: ResultsProps) {
   // New requests are shown also while the list cannot be read.
   if (!value && !error && added.length === 0) return <Loading />
   const rows = toUnique([...added, ...(value ?? []).flatMap((page) => page.rows)])
   const { next, searched_back_to: searchedBackTo } = value?.at(-1) ?? NO_PAGE
   return (
     <>
-      {error && !isRefusal(error) && (
-        <LoadError error={error} {...(!value && { onRetry: () => load(undefined) })} />
-      )}
+      {error && !isRefusal(error) && <LoadError error={error} onRetry={retry} />}
       {isBusy && <progress class="thin" aria-label="Searching" />}
       {rows.length > 0 && <RequestRows rows={rows} query={query} />}
       {value && rows.length === 0 && (
@@ -262,6 +260,8 @@ type RequestPages = {
   readonly isBusy: boolean
   /** The page before a cursor, or the first one. */
   readonly load: (before: string | undefined) => void
+  /** Loads what was asked for last. */
+  readonly retry: () => void
 }
 
 /** Collects pages of the request log; another query starts over. */
@@ -271,10 +271,12 @@ function useRequestPages(query: string): RequestPages {
   const [error, setError] = useState<ApiError>()
   const [isBusy, setBusy] = useState(false)
   const latest = useRef(0)
+  const asked = useRef<string | undefined>(undefined)
   const load = useCallback(
     async (before: string | undefined) => {
       latest.current += 1
       const own = latest.current
+      asked.current = before
       setBusy(true)
       const cursor = before === undefined ? '' : `&before=${encodeURIComponent(before)}`
       try {
@@ -293,5 +295,6 @@ function useRequestPages(query: string): RequestPages {
   useEffect(() => {
     load(undefined)
   }, [load, reconnects])
-  return { value, error, isBusy, load }
+  const retry = useCallback(() => void load(asked.current), [load])
+  return { value, error, isBusy, load, retry }
 }
