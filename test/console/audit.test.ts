@@ -11,6 +11,15 @@ import { acceptInvitation, type ConsoleServer, startConsoleServer } from './cons
 const NIN = '45678901234'
 const PHONE = '08031234567'
 
+/** Types a purpose when its field appears, before the effects of the page run. */
+const TYPE_WHEN_THERE = `new MutationObserver((_, observer) => {
+  const field = document.querySelector('input[placeholder="loan"]')
+  if (!field) return
+  observer.disconnect()
+  field.value = 'rent'
+  field.dispatchEvent(new Event('input', { bubbles: true }))
+}).observe(document.body, { childList: true, subtree: true })`
+
 describe.skipIf(!CHROMIUM)('the page Audit', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-audit-page-'))
   let vendor: Awaited<ReturnType<typeof openStandIn>>
@@ -118,6 +127,18 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     await page.getByRole('button', { name: 'Clear' }).click()
     await countListed().toBe(4)
     visitor.expectClean()
+  })
+
+  it('keeps what is typed the moment the form is there', async () => {
+    const { page } = visitor
+    await page.goto(`${server.admin}/console#/keys`)
+    await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor()
+    await page.evaluate(TYPE_WHEN_THERE)
+    await page.goto(`${server.admin}/console#/audit`)
+    await countListed().toBe(4)
+    await openFilters()
+    expect(await page.getByPlaceholder('loan', { exact: true }).inputValue()).toBe('rent')
+    await page.getByRole('button', { name: 'Clear' }).click()
   })
 
   it('has the keyed hash of a typed number in the address, and not the number', async () => {

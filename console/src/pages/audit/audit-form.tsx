@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { AuditOptions } from '../../../../src/admin/audit.ts'
 import type { ExtractCheck } from '../../../../src/admin/audit-export.ts'
 import type { ApiError } from '../../api-client.ts'
@@ -57,8 +57,13 @@ export function AuditForm({ view, filters, options, error, onSearch }: AuditForm
   const [draft, setDraft] = useState(() => toDraft(filters))
   const change = (part: Partial<Draft>) => setDraft((old) => ({ ...old, ...part }))
   const address = JSON.stringify(filters)
-  // Another address, such as one from the history, is shown in the form.
-  useEffect(() => setDraft(toDraft(filters)), [address])
+  const shown = useRef(address)
+  // Another address, such as one from the history, is shown in the form. Not the first one: by then something may have been typed.
+  useEffect(() => {
+    if (shown.current === address) return
+    shown.current = address
+    setDraft(toDraft(filters))
+  }, [address])
   const number = draft.number.replace(/\s/g, '')
   const search = (next: Draft) =>
     onSearch(toFilters(next), number === '' ? undefined : { kind: next.kind, number })
