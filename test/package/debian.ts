@@ -46,12 +46,13 @@ const PROGRAMS = [
   'systemd-tmpfiles',
 ]
 const DEPENDED_ON = ['libc6', 'libgcc-s1', 'libstdc++6', 'systemd']
+const LINKED_TO_USR = ['bin', 'sbin', 'lib', 'lib64']
 
 /** A root for `chroot` with what a minimal Debian has, taken from this machine, and with a stand-in for systemd. */
 function createRoot(): { root: string; remove: () => void } {
   const root = mkdtempSync(join(tmpdir(), 'tabbat-root-'))
   chmodSync(root, 0o755)
-  for (const folder of ['bin', 'sbin', 'lib', 'lib64']) {
+  for (const folder of LINKED_TO_USR) {
     mkdirSync(join(root, 'usr', folder), { recursive: true })
     symlinkSync(`usr/${folder}`, join(root, folder))
   }
@@ -120,7 +121,9 @@ function writePackageList(root: string): void {
   const native = execFileSync('dpkg', ['--print-architecture'], { encoding: 'utf8' }).trim()
   const names = DEPENDED_ON.map((name) => `${name}:${native}`)
   writeFileSync(join(root, 'var/lib/dpkg/status'), execFileSync('dpkg-query', ['-W', '-f', STANZA, ...names]))
-  for (const name of DEPENDED_ON) writeFileSync(join(root, 'var/lib/dpkg/info', `${name}.list`), '/.\n')
+  // As base-files does on Debian: dpkg removes a link that belongs to nobody else, and on arm64 the loader of all programs is behind /lib.
+  const owned = `/.\n${LINKED_TO_USR.map((folder) => `/${folder}\n`).join('')}`
+  for (const name of DEPENDED_ON) writeFileSync(join(root, 'var/lib/dpkg/info', `${name}.list`), owned)
 }
 
 async function findFreePort(): Promise<number> {
