@@ -137,8 +137,12 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     await page.goto(`${server.admin}/console#/audit`)
     await countListed().toBe(4)
     await openFilters()
-    expect(await page.getByPlaceholder('loan', { exact: true }).inputValue()).toBe('rent')
+    const purpose = page.getByPlaceholder('loan', { exact: true })
+    expect(await purpose.inputValue()).toBe('rent')
     await page.getByRole('button', { name: 'Clear' }).click()
+    await expect.poll(() => purpose.inputValue()).toBe('')
+    await countListed().toBe(4)
+    visitor.expectClean()
   })
 
   it('has the keyed hash of a typed number in the address, and not the number', async () => {
@@ -189,7 +193,7 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
   it('lists single rows, also of administrative events', async () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/audit`)
-    await page.getByRole('radio', { name: 'Single rows' }).check()
+    await page.getByRole('radio', { name: 'Single rows' }).click()
     await openFilters()
     await page.getByRole('combobox', { name: 'Phase' }).selectOption('key_created')
     await page.locator('main').getByRole('button', { name: 'Search' }).click()

@@ -82,7 +82,14 @@ export function AuditForm({ view, filters, options, error, onSearch }: AuditForm
       <div class="bar">
         {/* Also while a list is loading: the newer search takes its place. */}
         <SubmitButton isBusy={false}>Search</SubmitButton>
-        <button type="button" class="plain" onClick={() => onSearch({}, undefined)}>
+        <button
+          type="button"
+          class="plain"
+          onClick={() => {
+            setDraft(toDraft({}))
+            onSearch({}, undefined)
+          }}
+        >
           Clear
         </button>
       </div>
