@@ -158,7 +158,7 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     const { page } = visitor
     await open(page)
     await signIn(page, 'ada')
-    await page.getByRole('radio', { name: 'Test', exact: true }).check()
+    await page.getByRole('radio', { name: 'Test', exact: true }).click()
     expect((await verifyNin(server.api, SANDBOX_KEY, '30000000001')).status).toBe(200)
     expect((await verifyNin(server.api, SANDBOX_KEY, '00000000503')).status).toBe(503)
     await page.getByText('source unavailable').first().waitFor()

@@ -33,7 +33,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
   it('shows live traffic only, unless the address says otherwise', async () => {
     const { page } = visitor
     await expect.poll(() => tile('Verifications')).toBe('2')
-    await page.getByRole('radio', { name: 'All', exact: true }).check()
+    await page.getByRole('radio', { name: 'All', exact: true }).click()
     await expect.poll(() => tile('Verifications')).not.toBe('2')
     expect(page.url()).toContain('mode=all')
     const shared = page.url()
@@ -46,7 +46,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
   it("shows a range of one's own, which stands in the address", async () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/overview`)
-    await page.getByRole('radio', { name: 'Custom' }).check()
+    await page.getByRole('radio', { name: 'Custom' }).click()
     await page.getByLabel('From', { exact: true }).fill('2026-01-01T00:00')
     await page.getByLabel('To', { exact: true }).fill('2026-01-02T00:00')
     await page.getByRole('button', { name: 'Show', exact: true }).click()
@@ -56,7 +56,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     visitor.allow(/status of 422/)
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     await page.getByRole('alert').waitFor()
-    await page.getByRole('radio', { name: 'Day', exact: true }).check()
+    await page.getByRole('radio', { name: 'Day', exact: true }).click()
     await expect.poll(() => tile('Verifications')).toBe('2')
     visitor.expectClean()
   })
@@ -68,7 +68,7 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
   ])('has a chart of: %s, with its numbers as a table', async (name, text) => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/overview`)
-    await page.getByRole('group', { name: 'Chart' }).getByRole('radio', { name }).check()
+    await page.getByRole('group', { name: 'Chart' }).getByRole('radio', { name }).click()
     await page.locator('.legend').getByText(text).waitFor()
     expect(page.url()).toContain(`chart=${name.toLowerCase()}`)
     await page.getByText('Show as table').click()

@@ -174,8 +174,8 @@ describe.skipIf(!CHROMIUM)('support', () => {
       await verify(key, { nin: '72000000001', phone: PHONE })
       vendor.fail(undefined)
       const page = await begin('?range=hour')
-      await page.getByRole('radio', { name: 'Vendors' }).check()
-      await page.getByRole('radio', { name: 'Latency p95' }).check()
+      await page.getByRole('radio', { name: 'Vendors' }).click()
+      await page.getByRole('radio', { name: 'Latency p95' }).click()
       await page.getByText('Show as table').click()
       const row = page
         .getByRole('region', { name: 'Latency p95' })
