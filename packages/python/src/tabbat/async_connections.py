@@ -9,7 +9,7 @@ from typing import AsyncIterator, Dict, List, Optional, Tuple, Union
 
 from .error import TabbatError, timeout_error, unexpected_response
 from .sending import Body, Call, Response, Settings
-from .sync_connections import MAX_IDLE, PIECE_BYTES, to_error
+from .sync_connections import MAX_IDLE, PIECE_BYTES, has_input, to_error
 
 Loop = asyncio.AbstractEventLoop
 FAILURES = (OSError, EOFError, HTTPException, ValueError, asyncio.LimitOverrunError)
@@ -22,7 +22,11 @@ class Connection:
 
     def is_usable(self) -> bool:
         is_open = not self.reader.at_eof() and not self.writer.is_closing()
-        return self.loop is asyncio.get_running_loop() and is_open
+        return self.loop is asyncio.get_running_loop() and is_open and not self._has_unread()
+
+    def _has_unread(self) -> bool:
+        """Bytes that nobody asked for would be taken for the next response. The reader has no public name for its buffer."""
+        return bool(getattr(self.reader, "_buffer", True)) or has_input(self.writer.get_extra_info("socket"))
 
     def abort(self) -> None:
         if not self.loop.is_closed():

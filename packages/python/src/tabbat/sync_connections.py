@@ -209,9 +209,18 @@ class SyncBody(Body):
 
 def has_ended(connection: HTTPConnection) -> bool:
     """Whether the server has closed a connection that waits, or sent what nobody asked for."""
+    return connection.sock is None or has_input(connection.sock)
+
+
+def has_input(sock: Any) -> bool:
+    """Whether a read of the socket would return at once: bytes, or the end. select refuses the sockets above the 1024th."""
     try:
-        return connection.sock is None or bool(select.select([connection.sock], [], [], 0)[0])
-    except (OSError, ValueError):
+        if not hasattr(select, "poll"):
+            return bool(select.select([sock], [], [], 0)[0])
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        return bool(poll.poll(0))
+    except (OSError, ValueError, TypeError):
         return True
 
 

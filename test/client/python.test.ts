@@ -1,0 +1,28 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { whyMissing } from '../cluster/programs.ts'
+import { outputOf } from './readme-examples.ts'
+
+const missing = whyMissing('python3')
+
+/** The lines that a program with the clients for Python prints. */
+const linesOf = async (program: string) => {
+  const file = join(import.meta.dirname, 'runners', program)
+  const output = await outputOf(['python3', file], { PYTHONPATH: 'packages/python/src' })
+  return output.trim().split('\n')
+}
+
+describe('the clients for Python', () => {
+  if (missing) return void it.skip(`are not tested: ${missing}`)
+
+  it('do not use a connection again that has bytes nobody asked for', async () => {
+    expect(await linesOf('connections.py')).toEqual([
+      "sync, nothing unread: ['ver_1', 'ver_2'] 1",
+      "sync, unread later: ['ver_1', 'ver_2'] 2",
+      "async, nothing unread: ['ver_1', 'ver_2'] 1",
+      "async, unread at once: ['ver_1', 'ver_2'] 2",
+      "async, unread later: ['ver_1', 'ver_2'] 2",
+      "async, unread while the loop does not run: ['ver_1', 'ver_2'] 2",
+    ])
+  })
+})
