@@ -73,7 +73,23 @@ export async function verify<Person>(
     sent: listPersonal(request),
     isResult: isNotVerified,
   })
-  return toResult(answer)
+  const result = toResult<Person>(answer)
+  if (result.verified && isOfAnother(result.person, request)) throw unexpectedResponse(answer.status)
+  return result
+}
+
+/** A NIN or a BVN, or a virtual NIN. */
+const NUMBER = /^(?:[0-9]{11}|[A-Z]{2}[0-9]{12}[A-Z]{2})$/
+
+/** Whether the record has another number than was sent. For a virtual NIN it may have the NIN; a key may not see the number. */
+function isOfAnother(person: unknown, request: object): boolean {
+  const { nin, bvn } = Object(request) as { nin?: unknown; bvn?: unknown }
+  const { nin_number, bvn_number } = Object(person) as { nin_number?: unknown; bvn_number?: unknown }
+  const asked = String(nin ?? bvn)
+    .trim()
+    .toUpperCase()
+  const given = String((nin === undefined ? bvn_number : nin_number) ?? '')
+  return NUMBER.test(asked) && NUMBER.test(given) && given.length === asked.length && given !== asked
 }
 
 export const isNotVerified = ({ code, status }: TabbatError): boolean =>

@@ -147,7 +147,7 @@ final class Tabbat
         ?float $timeoutS,
     ): VerificationResult {
         $request = array_filter($request, is_string(...));
-        return Verification::readResult($this->transport->send(new Call(
+        $answer = $this->transport->send(new Call(
             'POST',
             $path,
             $timeoutS,
@@ -155,6 +155,8 @@ final class Tabbat
             body: Verification::toJson($request),
             sent: Verification::listPersonal($request),
             isResult: Verification::isNotVerified(...),
-        )));
+        ));
+        $result = Verification::readResult($answer);
+        return Verification::isOfAnother($result, $request) ? throw TabbatException::unexpectedResponse($answer->status) : $result;
     }
 }

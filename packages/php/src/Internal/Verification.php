@@ -16,9 +16,28 @@ use Throwable;
 /** What is sent for a verification, and what its response means. @internal */
 final class Verification
 {
+    /** A NIN or a BVN, or a virtual NIN. */
+    private const NUMBER = '/^(?:[0-9]{11}|[A-Z]{2}[0-9]{12}[A-Z]{2})$/D';
+
     public static function isNotVerified(TabbatException $error): bool
     {
         return $error->status === 422 && $error->errorCode === 'not_verified';
+    }
+
+    /**
+     * Whether the record has another number than was sent. For a virtual NIN it may have the NIN; a key may not see the number.
+     *
+     * @param array<string, string> $request
+     */
+    public static function isOfAnother(VerificationResult $result, #[\SensitiveParameter] array $request): bool
+    {
+        if (!$result instanceof Verified) {
+            return false;
+        }
+        $asked = strtoupper(trim($request['nin'] ?? $request['bvn'] ?? ''));
+        $given = $result->person[isset($request['nin']) ? 'nin_number' : 'bvn_number'] ?? null;
+        return is_string($given) && preg_match(self::NUMBER, $asked) && preg_match(self::NUMBER, $given)
+            && strlen($given) === strlen($asked) && $given !== $asked;
     }
 
     /** VERIFIED needs all its signs, so that no odd response is taken for it. */

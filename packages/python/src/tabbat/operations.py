@@ -11,6 +11,8 @@ from .results import VerificationResult, to_result
 from .sending import Answer, Call, Plan, Settings, send, stream
 
 BATCHES = "/api/v2/kyc/batches"
+#: A NIN or a BVN, or a virtual NIN.
+NUMBER = r"[0-9]{11}|[A-Z]{2}[0-9]{12}[A-Z]{2}"
 
 
 def verify(
@@ -35,7 +37,10 @@ def verify(
         headers["prefer"] = to_prefer(respond_async)
     call = Call("POST", path, headers, to_json(sent), list_personal(sent), timeout_s, is_result=is_not_verified)
     answer = yield from send(settings, call)
-    return to_result(answer.status, answer.headers, answer.body)
+    result = to_result(answer.status, answer.headers, answer.body)
+    if result.verified and is_of_another(result.person, sent):
+        raise unexpected_response(answer.status)
+    return result
 
 
 def get_pending(settings: Settings, reference: str, timeout_s: Optional[float]) -> "Plan[VerificationResult[Any]]":
@@ -100,6 +105,15 @@ def get_batch_results(settings: Settings, batch_id: str, timeout_s: Optional[flo
 
 def is_not_verified(error: TabbatError) -> bool:
     return error.status == 422 and error.code == "not_verified"
+
+
+def is_of_another(person: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+    """Whether the record has another number than was sent. For a virtual NIN it may have the NIN; a key may not see the number."""
+    for name in ("nin", "bvn"):
+        asked, given = str(sent.get(name, "")).strip().upper(), person.get(f"{name}_number")
+        if re.fullmatch(NUMBER, asked) and isinstance(given, str) and re.fullmatch(NUMBER, given):
+            return len(given) == len(asked) and given != asked
+    return False
 
 
 def read_data(answer: Answer, kind: type) -> Any:
