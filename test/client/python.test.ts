@@ -25,4 +25,13 @@ describe('the clients for Python', () => {
       "async, unread while the loop does not run: ['ver_1', 'ver_2'] 2",
     ])
   })
+
+  it('show neither key nor person in the traceback of a call that a signal or a cancellation interrupts', async () => {
+    expect(await linesOf('interrupted.py')).toEqual([
+      "sync: SoftTimeLimit ['verify_nin', '_run'] []",
+      "stream: SoftTimeLimit ['_stream'] []",
+      "async: CancelledError ['verify_nin', '_run'] []",
+      'context: True True',
+    ])
+  })
 })

@@ -1,11 +1,12 @@
 import asyncio
 import ssl
+import sys
 from typing import Any, AsyncIterator, List, Mapping, Optional, Sequence, TypeVar, Union, cast
 
 from . import operations
 from .api import Batch, BatchResult, BatchRow, BvnPerson, InternetBundle, NewBatch, NinPerson, SmeBundle, TvAddOn
 from .async_connections import AsyncBody, AsyncConnections
-from .error import TabbatError
+from .error import TabbatError, without_frames
 from .results import VerificationResult
 from .sending import Attempt, Emit, Plan, Read, Settings, Wait
 
@@ -137,17 +138,18 @@ class AsyncTabbat:
         return await self._run(operations.list_tv_add_ons(self._settings, type, product_code, timeout_s))
 
     async def _run(self, plan: Plan[T]) -> T:
+        outer = sys.exc_info()[1]
         try:
             step = next(plan)
             while True:
                 step = plan.send(await self._do(step))
         except StopIteration as end:
             return cast(T, end.value)
-        except TabbatError as error:
-            # Without the functions below, whose variables have the request.
-            raise error.with_traceback(None)
+        except BaseException as error:
+            raise without_frames(error, outer)
 
     async def _stream(self, plan: Plan[None]) -> AsyncIterator[Any]:
+        outer = sys.exc_info()[1]
         try:
             step = next(plan)
             while True:
@@ -158,8 +160,8 @@ class AsyncTabbat:
                     step = plan.send(await self._do(step))
         except StopIteration:
             return
-        except TabbatError as error:
-            raise error.with_traceback(None)
+        except BaseException as error:
+            raise without_frames(error, outer)
         finally:
             plan.close()
 

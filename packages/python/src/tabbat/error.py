@@ -57,6 +57,18 @@ class TabbatError(Exception):
         return {name: getattr(self, name) for name in names}
 
 
+def without_frames(error: BaseException, outer: Optional[BaseException]) -> BaseException:
+    """Leaves out the functions below, whose variables have the key and the request. A signal may raise any exception there.
+
+    :param outer: What the caller was handling: its frames are those of the caller.
+    """
+    each: Optional[BaseException] = error
+    while each is not None and each is not outer:
+        each.__traceback__ = None
+        each = each.__context__
+    return error
+
+
 def invalid_argument(message: str) -> TabbatError:
     return TabbatError("invalid_argument", message)
 

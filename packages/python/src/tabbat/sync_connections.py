@@ -107,6 +107,8 @@ class Connections:
         path = self._settings.base_path + call.path
         body = None if call.body is None else self._pieces(call.body, connection, deadline)
         connection.request(call.method, path, body, headers)
+        # Tools that record the variables of a traceback do not find the key here during the wait.
+        del headers, body
         return connection.getresponse()
 
     def _pieces(self, body: bytes, connection: HTTPConnection, deadline: Deadline) -> Iterator[bytes]:
