@@ -34,4 +34,17 @@ describe('the clients for Python', () => {
       'context: True True',
     ])
   })
+
+  it('refuse a webhook whose headers or body are no text, without the secret in the traceback', async () => {
+    expect(await linesOf('webhook_errors.py')).toEqual([
+      'a surrogate in the id: invalid_signature []',
+      'a letter that is not ASCII in the id: invalid_signature []',
+      'a line end in the id: invalid_signature []',
+      'an id that is too long: invalid_signature []',
+      'an id in bytes: invalid_signature []',
+      'a surrogate in the body: invalid_signature []',
+      'no body: TypeError []',
+      'no headers: AttributeError []',
+    ])
+  })
 })

@@ -4,11 +4,12 @@ import hashlib
 import hmac
 import json
 import re
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from .error import TabbatError, invalid_argument
+from .error import TabbatError, invalid_argument, without_frames
 
 MAX_SIGNATURES = 16
 
@@ -37,12 +38,13 @@ def verify(
     :param secret: One secret or several, of which one must fit.
     :param tolerance_s: How old or how far ahead the timestamp may be.
     """
+    outer = sys.exc_info()[1]
     try:
         return check(headers, body, secret, tolerance_s)
-    except TabbatError as error:
+    except BaseException as error:
         # Tools that record the variables of a traceback do not find the secret.
         del secret
-        raise error.with_traceback(None)
+        raise without_frames(error, outer)
 
 
 def check(
@@ -51,11 +53,13 @@ def check(
     keys = [read_secret(each) for each in ([secret] if isinstance(secret, str) else secret or [""])]
     found = {str(name).lower(): value for name, value in headers.items()}
     event_id, timestamp, signatures = (found.get(f"webhook-{name}") for name in ("id", "timestamp", "signature"))
-    if not event_id or not signatures or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
+    has_id = isinstance(event_id, str) and re.fullmatch(r"[\x21-\x7e]{1,255}", event_id)
+    if not event_id or not has_id or not signatures or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
         raise invalid_signature("The headers of the webhook are missing or wrong.")
     if not abs(time.time() - int(timestamp or 0)) <= tolerance_s:
         raise invalid_signature("The webhook is too old, or a clock is wrong.")
-    content = body.encode() if isinstance(body, str) else bytes(body)
+    # A text that is no UTF-8 fits no signature.
+    content = body.encode(errors="surrogatepass") if isinstance(body, str) else bytes(body)
     signed = f"{event_id}.{timestamp}.".encode() + content
     given = [read_signature(text) for text in signatures.split(" ")[:MAX_SIGNATURES]]
     expected = [hmac.new(key, signed, hashlib.sha256).digest() for key in keys]
