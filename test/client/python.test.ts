@@ -47,4 +47,15 @@ describe('the clients for Python', () => {
       'no headers: AttributeError []',
     ])
   })
+
+  it('send a port in Host only if it is not the default one', async () => {
+    expect(await linesOf('host_header.py')).toEqual([
+      'https://tabbat.example.com tabbat.example.com tabbat.example.com',
+      'https://tabbat.example.com:8443 tabbat.example.com:8443 tabbat.example.com:8443',
+      'https://tabbat.example.com:80 tabbat.example.com:80 tabbat.example.com:80',
+      'http://tabbat.example.com tabbat.example.com tabbat.example.com',
+      'http://tabbat.example.com:443 tabbat.example.com:443 tabbat.example.com:443',
+      'https://[2001:db8::1] [2001:db8::1] [2001:db8::1]',
+    ])
+  })
 })

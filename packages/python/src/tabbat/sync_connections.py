@@ -150,7 +150,10 @@ class Connections:
                 if not has_ended(connection):
                     return connection
                 connection.close()
-        return HTTPConnection(self._settings.host, self._settings.port)
+        connection = HTTPConnection(self._settings.host, self._settings.port)
+        # Host has no port if it is the default one. TLS is made in _connect.
+        connection.default_port = 443 if self._settings.is_tls else 80
+        return connection
 
     def put_back(self, connection: HTTPConnection) -> None:
         with self._lock:
