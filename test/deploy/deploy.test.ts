@@ -1,8 +1,9 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { toPackaged } from '../../build/deb.ts'
 import { listSettings } from '../../src/context/config.ts'
 import { whyMissing } from '../cluster/programs.ts'
 
@@ -35,6 +36,51 @@ describe('the units of systemd', () => {
   it.each(UNITS.filter((unit) => unit.endsWith('.service')))('%s gives the program few rights', (unit) => {
     const report = analyze('security', '--offline=true', `--threshold=${MAX_EXPOSED}`, unit)
     expect(report).toContain('Overall exposure level')
+  })
+})
+
+describe.each([
+  ['of a checkout', (text: string) => text],
+  ['of the Debian package', toPackaged],
+])('tabbat-run %s', (_which, toText) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-run-'))
+  const script = join(folder, 'tabbat-run')
+  writeFileSync(script, toText(readFileSync('deploy/systemd/tabbat-run', 'utf8')))
+  // Prints its arguments.
+  writeFileSync(join(folder, 'systemd-run'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 })
+  const run = (...args: string[]) =>
+    spawnSync('sh', [script, ...args], {
+      env: { PATH: `${folder}:${process.env.PATH}` },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+
+  it.each([
+    ['audit', 'archive', '--before', '2026-01-01', '--to', '/tmp/2025.audit.zst'],
+    ['audit', 'archive', '--before', '2026-01-01', '--to=/tmp/2025.audit.zst'],
+    ['audit', 'export', '--out', '/var/tmp/audit.ndjson'],
+    ['backup', '/tmp'],
+    ['backup', '/dev/shm/backups'],
+    ['backup', 'tmp/backups'],
+    ['backup', '/var/lib/../tmp/backups'],
+    ['backup', '//tmp/backups'],
+    ['import', 'nin', '/proc/self/root/tmp/people.ndjson'],
+  ])('refuses a path in a folder for temporary files: %s %s %s', (...args) => {
+    const { status, stdout, stderr } = run(...args)
+    expect([status, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/ is in a folder for temporary files\. .* \/var\/lib\/tabbat-archive, .*\n$/)
+  })
+
+  it.each([
+    ['audit', 'archive', '--before', '2026-01-01', '--to', '/var/lib/tabbat-archive/2025.audit.zst'],
+    ['keys', 'revoke', 'tmp'],
+    ['keys', 'create', '--name', 'a tmp/shop = b', '--mode=live'],
+    ['webhooks', 'add', 'https://shop.example/tmp/hook?a=/b'],
+    ['import', 'nin', '/tmpfiles/people.ndjson', '-'],
+  ])('passes other arguments on: %s %s %s', (...args) => {
+    const { status, stdout, stderr } = run(...args)
+    expect([status, stderr]).toEqual([0, ''])
+    expect(stdout.split('\n').slice(-args.length - 1, -1)).toEqual(args)
   })
 })
 

@@ -42,6 +42,7 @@ const PROGRAMS = [
   'env',
   'id',
   'install',
+  'realpath',
   'systemd-sysusers',
   'systemd-tmpfiles',
 ]
@@ -269,7 +270,7 @@ export function describeDebian(toFolder: () => string): void {
         `TABBAT_PORT=${port}\nTABBAT_ADMIN_PORT=off\nTABBAT_SHUTDOWN_DELAY=off\n`,
       )
       copyFileSync('docs/examples/nin.ndjson', join(root, 'srv/people.ndjson'))
-      inRoot('tabbat-run', 'import', 'nin', '/srv/people.ndjson', '--rejected', '/tmp/rejected')
+      inRoot('tabbat-run', 'import', 'nin', '/srv/people.ndjson', '--rejected', '/var/lib/tabbat/rejected')
       key = (
         JSON.parse(inRoot('tabbat-run', 'keys', 'create', '--name', 'shop', '--mode', 'live', '--json')) as {
           key: string
