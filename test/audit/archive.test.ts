@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { type ArchiveDeps, archiveLog } from '../../src/audit/archive/archive-log.ts'
 import { findArchives } from '../../src/audit/archive/whole-log.ts'
 import type { AuditLog } from '../../src/audit/audit-log.ts'
@@ -92,6 +92,16 @@ describeEngines(ENGINES, (engine) => {
   })
   const liveChain = async () =>
     (await store.audit.chains()).find(({ isArchived }) => !isArchived)?.chain ?? ''
+
+  it('refuses a file that systemd would delete, and removes no row', async () => {
+    vi.stubEnv('CREDENTIALS_DIRECTORY', '/run/credentials/tabbat.service')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    for (const path of ['/tmp/a.audit.zst', '/var/tmp/no/a.audit.zst', '/proc/self/root/tmp/a.audit.zst'])
+      await expect(archiveLog(MARCH, path, toDeps())).rejects.toThrow(
+        `${path} is in a folder for temporary files, which systemd deletes when this process ends. No audit row was removed.`,
+      )
+    expect(await countOldRows()).toBe(120)
+  })
 
   it('removes the checkpoints that are in the archive, and accepts a checkpoints.log from before', async () => {
     const before = await store.audit.listCheckpoints()

@@ -19,6 +19,7 @@ import {
   type SignedStatement,
 } from './archive-format.ts'
 import { openArchive } from './read-archive.ts'
+import { refuseTemporary } from './refuse-temporary.ts'
 import { verifyArchive } from './verify-archive.ts'
 import { archiveExistsError, publishFile, Stopped, writeArchive } from './write-archive.ts'
 
@@ -66,6 +67,7 @@ export function archiveLog(before: number, path: string, deps: ArchiveDeps): Pro
     const { chains, left } = await planArchive(store, before)
     onStep?.('planned')
     if (chains.length === 0) return { archived: undefined, left }
+    refuseTemporary(path)
     if (existsSync(path)) throw archiveExistsError(path)
     const signed = await writeProved(path, { chains, left }, before, deps)
     const archived = await recordArchive(signed, deps)
