@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { toPackaged } from '../../build/deb.ts'
 import { listSettings } from '../../src/context/config.ts'
 import { whyMissing } from '../cluster/programs.ts'
@@ -47,7 +47,9 @@ describe.each([
   const script = join(folder, 'tabbat-run')
   writeFileSync(script, toText(readFileSync('deploy/systemd/tabbat-run', 'utf8')))
   // Prints its arguments.
-  writeFileSync(join(folder, 'systemd-run'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 })
+  beforeEach(() =>
+    writeFileSync(join(folder, 'systemd-run'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 }),
+  )
   const run = (...args: string[]) =>
     spawnSync('sh', [script, ...args], {
       env: { PATH: `${folder}:${process.env.PATH}` },
@@ -69,6 +71,26 @@ describe.each([
     const { status, stdout, stderr } = run(...args)
     expect([status, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(/ is in a folder for temporary files\. .* \/var\/lib\/tabbat-archive, .*\n$/)
+  })
+
+  it('lets systemd-run decide about a terminal, by standard input, output and error', () => {
+    expect(run('doctor').stdout).toContain('\n--pty\n--pipe\n')
+  })
+
+  it('has the exit code of the command', () => {
+    writeFileSync(join(folder, 'systemd-run'), '#!/bin/sh\nexit 3\n')
+    expect(run('doctor').status).toBe(3)
+  })
+
+  it('ends the command with Ctrl-C', () => {
+    const end = 'kill -INT $PPID $$'
+    writeFileSync(join(folder, 'systemd-run'), `#!/bin/sh\nprintf "%s\\n" "$@"\n${end}\n`)
+    writeFileSync(join(folder, 'systemctl'), '#!/bin/sh\necho systemctl "$@"\n', { mode: 0o755 })
+    const { status, stdout } = run('doctor')
+    expect([status, stdout]).toEqual([
+      130,
+      expect.stringMatching(/^--unit=(tabbat-run-\d+\.service)$.*^systemctl stop \1\n$/ms),
+    ])
   })
 
   it.each([
