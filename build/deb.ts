@@ -145,7 +145,7 @@ Runs
 .BR tabbat (1)
 as the user of tabbat.service, with its settings (/etc/tabbat/tabbat.env), folders and root key. It needs root. Files are named by their whole path.
 .PP
-A command can write files to /var/lib/tabbat, /var/lib/tabbat\\-checkpoints and /var/lib/tabbat\\-archive. A path in /tmp, /var/tmp or /dev/shm is refused: systemd deletes what a command wrote there when it ends. Standard input and standard output may be any file.
+A command can write files to /var/lib/tabbat, /var/lib/tabbat\\-checkpoints, /var/lib/tabbat\\-archive and /var/lib/tabbat\\-backup. A path in /tmp, /var/tmp or /dev/shm is refused: systemd deletes what a command wrote there when it ends. Standard input and standard output may be any file.
 .PP
 The command has a terminal if standard input, output and error are all one. Otherwise it gets these three as they are. Questions are asked on standard error.
 .SH EXAMPLES

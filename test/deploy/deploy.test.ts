@@ -77,6 +77,14 @@ describe.each([
     expect(run('doctor').stdout).toContain('\n--pty\n--pipe\n')
   })
 
+  it('has the folders of all units', () => {
+    const folders = UNITS.flatMap(
+      (unit) => /^StateDirectory=(.*)$/m.exec(readFileSync(unit, 'utf8'))?.[1] ?? [],
+    )
+    const [, own = ''] = /^StateDirectory=(.*)$/m.exec(run('doctor').stdout) ?? []
+    expect(own.split(' ')).toEqual(expect.arrayContaining(folders.join(' ').split(' ')))
+  })
+
   it('has the exit code of the command', () => {
     writeFileSync(join(folder, 'systemd-run'), '#!/bin/sh\nexit 3\n')
     expect(run('doctor').status).toBe(3)
