@@ -8,6 +8,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { DEMO_NOTICE } from '../contract/demo.ts'
 import type { LiveDemo } from '../demo/demo-server.ts'
 import type { Filled } from '../demo/fill.ts'
+import { requireFreePorts } from '../demo/ports.ts'
 import { UserError } from '../errors.ts'
 import { toOwnCommand } from '../rehearsal/program.ts'
 import type { Receiver } from '../rehearsal/receiver.ts'
@@ -70,6 +71,7 @@ const readNumber = (least: number, most: number) => (given: string) => {
 async function runDemo(options: Options): Promise<void> {
   if (options.fill) return fillFolder(options, options.fill)
   refuseRealSettings()
+  if (options.serve) await requireFreePorts([options.port, options.adminPort])
   const folder = openFolder(options)
   const interrupt = onInterrupt(folder)
   try {
@@ -80,6 +82,7 @@ async function runDemo(options: Options): Promise<void> {
     if (!options.json)
       tell(`Synthetic traffic of ${toCount(options.days, 'day')} is being made. This takes a minute or more.`)
     const filled = await startFill(options, folder.path, receiver, interrupt)
+    interrupt.onFilled()
     const facts = { ...toFacts(filled, options), tookMs: Math.round(performance.now() - startedAt) }
     if (!options.serve) {
       await interrupt.end()
@@ -93,7 +96,8 @@ async function runDemo(options: Options): Promise<void> {
     // What was started is being ended, and fails for that reason.
     if (interrupt.isEnding()) return
     await interrupt.end()
-    folder.delete()
+    if (!interrupt.isToBeKept()) folder.delete()
+    else tell(`The data is complete, and kept. Look at it with: tabbat serve --data-dir ${folder.path}`)
     throw error
   }
 }
@@ -231,6 +235,9 @@ const tell = (line: string) => void process.stderr.write(`${line}\n`)
 type Interrupt = {
   /** To be done at the end, the last first. */
   readonly onEnd: (close: () => Promise<void>) => void
+  /** The data is complete: from now on, it is deleted only if it is not to be kept. */
+  readonly onFilled: () => void
+  readonly isToBeKept: () => boolean
   /** The server answers: from now on, a signal is the ordinary end. */
   readonly onServed: (close: () => Promise<void>) => void
   readonly end: () => Promise<void>
@@ -241,19 +248,20 @@ type Interrupt = {
 /** Ends with a signal only after everything that was started is ended, and deleted unless it is kept. */
 function onInterrupt(folder: Folder): Interrupt {
   const closing: (() => Promise<void>)[] = []
+  let isFilled = false
   let isServed = false
   let isEnding = false
   const end = async () => {
     for (const close of closing.splice(0).toReversed()) await close()
   }
+  const isToBeKept = () => isFilled && folder.isKept
   const stop = (signal: 'SIGINT' | 'SIGTERM') => {
     if (isEnding) return
     isEnding = true
-    const isKept = isServed && folder.isKept
     void end()
       .catch(failWith)
       .then(() => {
-        if (!isKept) folder.delete()
+        if (!isToBeKept()) folder.delete()
         if (!isServed) process.exit(signal === 'SIGINT' ? 130 : 143)
         process.exit()
       })
@@ -264,6 +272,10 @@ function onInterrupt(folder: Folder): Interrupt {
   process.stderr.on('error', () => {})
   return {
     onEnd: (close) => void closing.push(close),
+    onFilled: () => {
+      isFilled = true
+    },
+    isToBeKept,
     onServed: (close) => {
       closing.push(close)
       isServed = true

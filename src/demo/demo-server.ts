@@ -6,7 +6,6 @@ import { type Config, loadConfig } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
 import { openSealedStore, type SealedStore } from '../context/sealed-store.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'
-import { UserError } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { createAgents, type Reply, type Request, sendRequest } from '../rehearsal/callers.ts'
 import { type ApiServer, createApiServer } from '../server/api-server.ts'
@@ -15,6 +14,7 @@ import { refuseOtherMachines } from '../server/loopback-only.ts'
 import { dojah } from '../simulator/dojah.ts'
 import { prembly } from '../simulator/prembly.ts'
 import { openStandIn, type StandIn } from '../simulator/stand-in.ts'
+import { toPortError } from './ports.ts'
 import { createRandom, drawVisit, type Random, type ShopName } from './traffic.ts'
 
 /** A server on the data of a demonstration, with its simulated vendors. */
@@ -50,19 +50,23 @@ export async function openDemoServer(options: Options): Promise<DemoServer> {
   const context = await createContext(config, undefined, 1, true, !isShifted)
   const api = createApiServer(context)
   const agents = createAgents()
-  await api.listen({ host: '127.0.0.1', port })
+  const close = async () => {
+    agents.close()
+    await api.close()
+    await context.close()
+    await Promise.all(vendors.map((vendor) => vendor.close()))
+  }
+  await api.listen({ host: '127.0.0.1', port }).catch(async (error) => {
+    await close()
+    throw error
+  })
   return {
     context,
     api,
     dojah: vendors[0],
     prembly: vendors[1],
     send: (request) => sendRequest(api.url(), agents, request),
-    close: async () => {
-      agents.close()
-      await api.close()
-      await context.close()
-      await Promise.all(vendors.map(({ close }) => close()))
-    },
+    close,
   }
 }
 
@@ -147,11 +151,6 @@ async function close(server: DemoServer, admin: App): Promise<void> {
   admin.cutStreams()
   await admin.close()
   await server.close()
-}
-
-function toPortError(error: NodeJS.ErrnoException): never {
-  if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') throw error
-  throw new UserError('A port is taken. Choose others with --port and --admin-port, or leave them out.')
 }
 
 const SHORTEST_MS = 400

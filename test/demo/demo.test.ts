@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { DEMO_NOTICE } from '../../src/contract/demo.ts'
 import { newDataDir, TABBAT, tabbat } from '../process/tabbat.ts'
 
@@ -168,6 +169,51 @@ describe('tabbat demo', () => {
     const { code, stderr } = await tabbat(settings, 'demo')
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('TABBAT_DATABASE_URL') })
   })
+
+  it('refuses a port that is taken before anything is made', async () => {
+    const { port, close } = await takePort()
+    onTestFinished(close)
+    const own = join(newDataDir(), 'demo')
+    for (const options of [
+      ['--port', `${port}`],
+      ['--admin-port', `${port}`, '--keep'],
+      ['--port', `${port}`, '--data-dir', own],
+    ]) {
+      const { code, stderr } = await tabbat({}, 'demo', ...options)
+      expect([code, stderr]).toEqual([1, expect.stringContaining('error: A port is taken.')])
+      expect(stderr).not.toContain('Synthetic traffic')
+    }
+    expect(existsSync(own)).toBe(false)
+    await close()
+    const twice = await tabbat({}, 'demo', '--port', `${port}`, '--admin-port', `${port}`)
+    expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining('A port is taken.') })
+  })
+
+  it('keeps data that is complete and to be kept if the server cannot start', async () => {
+    const { port, close } = await takePort()
+    await close()
+    const own = newDataDir()
+    const running = tabbat({}, 'demo', '--days', '1', '--port', `${port}`, '--data-dir', own)
+    await expect.poll(() => existsSync(join(own, 'tabbat.db'))).toBe(true)
+    onTestFinished((await takePort(port)).close)
+    const { code, stderr } = await running
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(
+        `The data is complete, and kept. Look at it with: tabbat serve --data-dir ${own}\nerror: A port is taken.`,
+      ),
+    ])
+    expect((await tabbat({ TABBAT_DATA_DIR: own }, 'audit', 'verify')).code).toBe(0)
+  }, 600_000)
+
+  async function takePort(wanted = 0) {
+    const server = createServer().listen(wanted, '127.0.0.1')
+    await once(server, 'listening')
+    const close = async () => {
+      if (server.listening) await once(server.close(), 'close')
+    }
+    return { port: (server.address() as AddressInfo).port, close }
+  }
 
   it('leaves nothing behind when it is interrupted while it is made', async () => {
     const temporary = mkdtempSync(join(tmpdir(), 'tabbat-demo-test-'))
