@@ -145,6 +145,7 @@ async function toBanner(context: Context, { api: url, admin, metrics }: Urls): P
     ['listening on', url],
     ['reference', `${reachable}/docs`],
     ['console', await toConsole(context, admin)],
+    ...(admin ? [['guide', `${admin}/guide/`]] : []),
     ['metrics', toMetrics(metrics ?? admin)],
     ['data', toDatabaseText(context.config)],
     ['catalogue', toAges(context)],

@@ -30,6 +30,11 @@ describe('tabbat admin', () => {
     expect(server.banner).toContain('first account: tabbat admin invite')
   })
 
+  it('has the address of the guide in the banner', async () => {
+    const [, guide = ''] = /guide +(http:\S+)/.exec(server.banner) ?? []
+    expect((await fetch(guide)).status).toBe(200)
+  })
+
   it('invites the first owner, then accounts with a given role, and manages them while the server runs', async () => {
     const first = await admin('invite', '--url', `${adminUrl}/`)
     expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('shown only once')])
