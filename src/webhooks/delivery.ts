@@ -46,6 +46,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const { table, onError, now = steadyNow } = options
   const deliverOne = createDeliverOne(options)
   const lanes = new Map<string, number>()
+  const countLanes = (endpointId: string) => lanes.get(endpointId) ?? 0
   const running = new Set<Promise<void>>()
   const ending = new AbortController()
   let isClosing = false
@@ -57,19 +58,19 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     while ((await deliverOne(endpoint, ending.signal)) && mayGoOn());
   }
   const startLane = (endpoint: DueEndpoint) => {
-    lanes.set(endpoint.id, (lanes.get(endpoint.id) ?? 0) + 1)
+    lanes.set(endpoint.id, countLanes(endpoint.id) + 1)
     const lane = runLane(endpoint)
       .catch(onError)
       .finally(() => {
         running.delete(lane)
-        lanes.set(endpoint.id, (lanes.get(endpoint.id) ?? 1) - 1)
+        lanes.set(endpoint.id, countLanes(endpoint.id) - 1)
       })
     running.add(lane)
   }
   const startDue = async () => {
     for (const endpoint of await table.listDue(now())) {
       const most = endpoint.isFailing ? 1 : LANES
-      for (let lane = lanes.get(endpoint.id) ?? 0; lane < most && !ending.signal.aborted; lane++)
+      for (let lane = countLanes(endpoint.id); lane < most && !ending.signal.aborted; lane++)
         startLane(endpoint)
     }
   }
