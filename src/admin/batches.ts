@@ -91,7 +91,7 @@ const exportBatches = defineRoute({
   role: 'viewer',
   stream: 'text/csv',
   output: Type.String(),
-  run: async (deps, { isStillAllowed }) =>
+  run: async (deps) =>
     toCsvFile<ListedBatch, BatchPosition>({
       title: 'batches',
       columns: {
@@ -111,7 +111,6 @@ const exportBatches = defineRoute({
         waiting: toCount('waiting'),
       },
       readPage: (before) => readPage(deps, before),
-      isStillAllowed,
     }),
 })
 

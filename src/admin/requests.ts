@@ -179,7 +179,7 @@ const exportRequests = defineRoute({
   input: RequestPeriod,
   stream: 'text/csv',
   output: Type.String(),
-  run: async ({ context: { store, config }, searches }, { input, isStillAllowed }) => {
+  run: async ({ context: { store, config }, searches }, { input }) => {
     const names = await readKeyNames(store.keys)
     const filter = toFilter(config, names, input)
     return toCsvFile<RequestView, RequestPosition>({
@@ -189,7 +189,6 @@ const exportRequests = defineRoute({
         const { rows, next } = await searches.find('requests', { filter, before, most: MAX_EXPORTED_AT_ONCE })
         return { rows: rows.map((row) => toRequestView(row, names)), next }
       },
-      isStillAllowed,
     })
   },
 })

@@ -32,7 +32,7 @@ import { type AdminRoute, changesAccess, WithHeaders } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
 import { createSearches, createSearchLimit } from './searches.ts'
 import { addSso, createOidcClient, toSsoOptions } from './sso.ts'
-import { createStreamLimit } from './stream-limit.ts'
+import { createStreamLimit, whileAllowed } from './stream-limit.ts'
 
 /** The admin listener: console, guide, admin API, metrics, health. `api` is the public API. */
 export function buildAdminServer(
@@ -131,18 +131,25 @@ function addRoutes(app: App, deps: AdminDeps): void {
         const isGone = () => exchange.response.destroyed
         const answer = await (route.isSearch ? limitSearches(actor.session, isGone, run) : run())
         if (changesAccess(route)) await deps.context.revocations.keep()
-        return toReply(route, answer)
+        return toReply(route, answer, isStillAllowed)
       },
     })
 }
 
 const readQuery = (search: string) => Object.fromEntries(new URLSearchParams(search))
 
-function toReply({ stream }: AdminRoute, answer: unknown): Reply {
+function toReply({ stream }: AdminRoute, answer: unknown, isStillAllowed: () => Promise<boolean>): Reply {
   const { body, headers } = answer instanceof WithHeaders ? answer : { body: answer, headers: [] }
   const all = [...HEADERS, ...headers]
   if (stream === undefined) return toJsonReply(body as object, 200, all)
-  return { status: 200, headers: ['content-type', stream, ...all], body: body as AsyncIterable<string> }
+  const pieces = body as AsyncIterable<string>
+  // Streams of events ask by themselves, also while they have nothing to say.
+  const isExport = stream !== 'text/event-stream'
+  return {
+    status: 200,
+    headers: ['content-type', stream, ...all],
+    body: isExport ? whileAllowed(pieces, isStillAllowed) : pieces,
+  }
 }
 
 /** Metrics for Prometheus: without an account, with a token if TABBAT_METRICS_TOKEN is set. */

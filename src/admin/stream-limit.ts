@@ -19,7 +19,26 @@ export function createStreamLimit(): StreamLimit {
   const limits = { events: createLimit(EVENTS), exports: createLimit(EXPORTS) }
   return (stream, session, { response }) => {
     const release = limits[stream === 'text/event-stream' ? 'events' : 'exports'](session)
-    response.once('close', release)
+    // A client that has left while its session was looked up: the event is over.
+    if (response.destroyed) release()
+    else response.once('close', release)
+  }
+}
+
+const CHECK_MS = 1000
+
+/** Breaks an export off when the session ends or the account loses its role. Browsers then report that the file is not whole. */
+export async function* whileAllowed<T>(
+  pieces: AsyncIterable<T>,
+  isStillAllowed: () => Promise<boolean>,
+): AsyncIterable<T> {
+  let checkedAt = performance.now()
+  for await (const piece of pieces) {
+    if (performance.now() - checkedAt >= CHECK_MS) {
+      if (!(await isStillAllowed())) throw new AdminError('signed_out')
+      checkedAt = performance.now()
+    }
+    yield piece
   }
 }
 

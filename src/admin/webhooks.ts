@@ -266,7 +266,7 @@ const exportDeliveries = defineRoute({
   role: 'viewer',
   stream: 'text/csv',
   output: Type.String(),
-  run: async ({ context: { store } }, { params: { id = '' }, isStillAllowed }) => {
+  run: async ({ context: { store } }, { params: { id = '' } }) => {
     const { id: endpointId } = await findEndpoint({ store }, id)
     return toCsvFile<Delivery, string>({
       title: 'deliveries',
@@ -278,7 +278,6 @@ const exportDeliveries = defineRoute({
           next: rows.length < AT_ONCE ? undefined : rows.at(-1)?.eventId,
         }
       },
-      isStillAllowed,
     })
   },
 })

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
-import { describe, expect, it } from 'vitest'
-import { createPace, createStreamLimit } from '../../src/admin/stream-limit.ts'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createPace, createStreamLimit, whileAllowed } from '../../src/admin/stream-limit.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
 
 describe('the limit of exports', () => {
@@ -20,6 +20,38 @@ describe('the limit of exports', () => {
     expect(others).toHaveLength(3)
     first?.response.emit('close')
     limit('text/csv', 'a', open())
+  })
+
+  it('keeps no place for a client that left before it was asked for', () => {
+    const limit = createStreamLimit()
+    const left = { response: Object.assign(new EventEmitter(), { destroyed: true }) }
+    for (let turn = 0; turn < 9; turn++)
+      for (const stream of ['text/csv', 'text/event-stream'] as const)
+        limit(stream, 'a', left as unknown as Pick<Exchange, 'response'>)
+    expect(left.response.listenerCount('close')).toBe(0)
+    limit('text/csv', 'a', open())
+  })
+})
+
+describe('an export whose session ends', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  it('is broken off within a second, and asks no more often', async () => {
+    let [ms, asked] = [0, 0]
+    vi.spyOn(performance, 'now').mockImplementation(() => ms)
+    async function* write() {
+      for (let piece = 0; piece < 100; piece++) {
+        ms += 300
+        yield piece
+      }
+    }
+    const isStillAllowed = async () => ++asked < 3
+    const pieces: number[] = []
+    const reading = async () => {
+      for await (const piece of whileAllowed(write(), isStillAllowed)) pieces.push(piece)
+    }
+    await expect(reading()).rejects.toMatchObject({ code: 'signed_out' })
+    expect([pieces.length, asked]).toEqual([11, 3])
   })
 })
 
