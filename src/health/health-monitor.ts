@@ -24,7 +24,8 @@ type MonitorDeps = Pick<Context, 'config' | 'store' | 'keyring' | 'rootKeys'> & 
 const LOCAL_MS = 3000
 const DATA_MS = 60_000
 
-type Made = { readonly at: number; readonly findings: readonly Finding[] }
+/** `steadyAt` is not of the clock of the wall: that may be set back, and the check of the clock must go on. */
+type Made = { readonly at: number; readonly steadyAt: number; readonly findings: readonly Finding[] }
 
 export function createHealthMonitor({ config, store, keyring, rootKeys, audit }: MonitorDeps): HealthMonitor {
   const server = { isWritable: () => audit.check() }
@@ -43,7 +44,7 @@ export function createHealthMonitor({ config, store, keyring, rootKeys, audit }:
     return local.made
   }
   const startData = () => {
-    if (running || (data && !isStale && Date.now() - data.at < DATA_MS)) return
+    if (running || (data && !isStale && performance.now() - data.steadyAt < DATA_MS)) return
     running = runDataChecks({ config, store, rootKeys, keyring: keyring() })
       .then((findings) => {
         // If the store went away meanwhile, they only say that.
@@ -70,18 +71,23 @@ export function createHealthMonitor({ config, store, keyring, rootKeys, audit }:
 
 /** What incidents are made of: all that is not fine, by its name. What is about this machine has its node as the scope. */
 export function toSightings({ findings, local }: HealthReport, node: string) {
-  const all = findings.flatMap((finding) => listSeen(finding, local.includes(finding) ? node : ''))
+  const all = findings.flatMap((finding) => listSeen(finding, local.includes(finding), node))
   const seen = new Map<string, SeenFinding>()
   // Of several with one name, the first that is critical.
   for (const each of all) if (seen.get(each.name)?.level !== 'critical') seen.set(each.name, each)
   return { checks: findings.map(({ check }) => check), findings: [...seen.values()] }
 }
 
-const listSeen = (finding: Finding, scope: string): SeenFinding[] =>
+/** Checks of the data that compare it with the clock or a folder of this machine. */
+const OF_MACHINE = ['clock', 'checkpoints', 'erasures', 'revocations']
+/** What a check of these is about if it is the machine; checkpoints are also sent to receivers, which are the same for all nodes. */
+const MACHINE_PARTS = ['', 'folder']
+
+const listSeen = (finding: Finding, isLocal: boolean, node: string): SeenFinding[] =>
   toParts(finding).map(({ about, status, text }) => ({
     name: about === '' ? finding.check : `${finding.check}: ${about}`,
     checkName: finding.check,
-    scope,
+    scope: isLocal || (OF_MACHINE.includes(finding.check) && MACHINE_PARTS.includes(about)) ? node : '',
     level: status === 'failed' ? 'critical' : 'warning',
     text,
   }))
@@ -90,4 +96,8 @@ const listSeen = (finding: Finding, scope: string): SeenFinding[] =>
 const toUnchecked = (finding: Finding): Finding =>
   finding.status === 'ok' ? skipped(finding.check, 'Not checked: the database cannot be used now.') : finding
 
-const toMade = (findings: readonly Finding[]): Made => ({ at: Date.now(), findings })
+const toMade = (findings: readonly Finding[]): Made => ({
+  at: Date.now(),
+  steadyAt: performance.now(),
+  findings,
+})

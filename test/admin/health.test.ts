@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import type { Health } from '../../src/admin/health.ts'
-import { createHealthMonitor } from '../../src/health/health-monitor.ts'
+import { HOUR_MS } from '../../src/contract/time.ts'
+import { failed, failedAbout, toWorst, warningAbout } from '../../src/health/finding.ts'
+import { createHealthMonitor, toSightings } from '../../src/health/health-monitor.ts'
 import { openTestConsole, type TestConsole } from './test-console.ts'
 
 let at: TestConsole
@@ -58,4 +60,36 @@ it('makes checks once for all who ask', async () => {
   for (const { findings, dataAt } of answers)
     expect([dataAt, findings[0]]).toMatchObject([undefined, { check: 'audit log', status: 'failed' }])
   expect(probes).toBe(1)
+})
+
+it('goes on with the checks of the data when the clock is set back', async () => {
+  onTestFinished(() => void vi.restoreAllMocks())
+  const steady = performance.now.bind(performance)
+  let laterMs = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => steady() + laterMs)
+  const monitor = createHealthMonitor(at.context)
+  await expect.poll(async () => (await monitor.read()).dataAt).toBeDefined()
+  const { dataAt = 0 } = await monitor.read()
+  vi.spyOn(Date, 'now').mockImplementation(() => dataAt - 6 * HOUR_MS)
+  laterMs = 61_000
+  await expect.poll(async () => (await monitor.read()).dataAt).toBe(dataAt - 6 * HOUR_MS)
+})
+
+it('names the node for what is about its clock or folders, and none for what all nodes see', () => {
+  const findings = [
+    failed('clock', 'It is behind.'),
+    failed('erasures', 'They cannot be written.'),
+    failed('sources', 'None answers.'),
+    toWorst('checkpoints', [warningAbout('folder', 'Beside.'), failedAbout('whk_1', 'It refuses.')], ''),
+    failed('disk', 'It is full.'),
+  ]
+  const report = { at: 0, dataAt: 0, findings, local: findings.slice(-1) }
+  expect(toSightings(report, 'n1').findings.map(({ name, scope }) => [name, scope])).toEqual([
+    ['clock', 'n1'],
+    ['erasures', 'n1'],
+    ['sources', ''],
+    ['checkpoints: folder', 'n1'],
+    ['checkpoints: whk_1', ''],
+    ['disk', 'n1'],
+  ])
 })
