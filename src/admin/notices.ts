@@ -127,13 +127,16 @@ const test = defineRoute({
   role: 'operator',
   output: TestedChannels,
   run: async (deps, { actor }) => {
-    const { notices, config } = deps.context
+    const { notices, config, store } = deps.context
     const waitS = notices.takeTest()
     if (waitS > 0) throw new AdminError('too_many_tries', { headers: ['retry-after', String(waitS)] })
     const node = loadNodeName(config.dataDir)
-    return {
-      results: await testNotices({ channels: notices.channels, node, config, audit: auditBy(deps, actor) }),
-    }
+    const audit = auditBy(deps, actor)
+    const results = await testNotices({
+      ...{ channels: notices.channels, node, config, audit },
+      table: store.incidents,
+    })
+    return { results }
   },
 })
 

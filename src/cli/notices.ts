@@ -43,14 +43,14 @@ function addTestCommand(notices: Command): void {
 
 const runTest = ({ json }: { json?: true }) =>
   withCommandContext(async (context) => {
-    const { config, audit } = context
+    const { config, audit, store } = context
     const channels = openChannels(config)
     if (channels.length === 0)
       throw new UserError(
         'No channel is configured. Set TABBAT_NOTICES_SMTP, _SLACK or _TEAMS: see docs/notices.md.',
       )
     const node = loadNodeName(config.dataDir)
-    const results = await testNotices({ channels, node, config, audit })
+    const results = await testNotices({ channels, node, config, audit, table: store.incidents })
     await Promise.all(channels.map((channel) => channel.close()))
     if (json) sayJson(context, { results })
     else

@@ -13,7 +13,7 @@ export type IncidentState = {
   readonly text: string
   /** When it was first seen. */
   readonly beganAt: number
-  /** When it was first seen as critical. */
+  /** When it was first seen as critical. Undefined again if that did not last. */
   readonly criticalAt: number | undefined
   /** Since when it is no longer seen. */
   readonly clearedAt: number | undefined
@@ -43,6 +43,10 @@ type Step = {
   /** What people must be told now. */
   readonly notice: NoticeKind | undefined
 }
+
+/** Before the text of an incident about a node that is gone. Its end is then not an end. */
+export const NOT_KNOWN =
+  'This node no longer reports, so it is not known whether this has ended. Last found: '
 
 const RANKS = { warning: 1, critical: 2 } as const
 const rankOf = (level: Level | undefined) => (level === undefined ? 0 : RANKS[level])
@@ -83,7 +87,7 @@ const beginIncident = ({ level, text }: Seen, now: number, before: Before | unde
 })
 
 function stepSeen(open: IncidentState, seen: Seen, now: number): Step {
-  const criticalAt = open.criticalAt ?? (seen.level === 'critical' ? now : undefined)
+  const criticalAt = toCriticalAt(open, seen, now)
   const since = seen.level === 'critical' ? (criticalAt ?? now) : open.beganAt
   const isDue = now - since >= BEGIN_AFTER_MS && rankOf(seen.level) > rankOf(open.told)
   const level = worstOf(open.told, seen.level)
@@ -97,6 +101,13 @@ function stepSeen(open: IncidentState, seen: Seen, now: number): Step {
     told: isDue ? seen.level : open.told,
   }
   return { incident, notice: isDue ? (open.told === undefined ? 'began' : 'worse') : undefined }
+}
+
+/** One look hours ago does not make the next one last. One that comes and goes within minutes does. */
+function toCriticalAt({ criticalAt, told }: IncidentState, seen: Seen, now: number): number | undefined {
+  if (seen.level === 'critical') return criticalAt ?? now
+  const isOld = criticalAt !== undefined && told !== 'critical' && now - criticalAt >= END_AFTER_MS
+  return isOld ? undefined : criticalAt
 }
 
 /** `from` and `to` are minutes after midnight in the zone; over midnight if `to` is earlier. */

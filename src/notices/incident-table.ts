@@ -15,6 +15,7 @@ import { deleteSome } from '../database/delete-some.ts'
 import {
   type IncidentState,
   type Level,
+  NOT_KNOWN,
   type NoticeKind,
   type QuietHours,
   type Seen,
@@ -168,6 +169,13 @@ export const incidentTable = defineTable({
     /** Writes the result of an attempt. */
     settle: (settlement: Settlement, now: number) =>
       database.transaction((tx) => settle(tx, settlement, now)),
+    /** A test was sent: the channel works, and what waits for its next attempt is sent now. */
+    noteWorking: async (channel: ChannelName) =>
+      void (await database
+        .prepare(
+          'UPDATE notice_channels SET retry_at = 0, tries = 0, failing_since = NULL, problem = NULL WHERE channel = $1',
+        )
+        .run(channel)),
     /** Deletes some of the incidents that ended before this age, with their notices. */
     deleteExpired: (ageMs: number, now: number) => deleteExpired(database, ageMs, now),
   }),
@@ -212,19 +220,39 @@ const toKey = ({ name, scope }: Pick<SeenFinding, 'name' | 'scope'>) => JSON.str
 /** A node without a heartbeat for this long is gone, and so is what it found. */
 const GONE_MS = 60_000
 
-/** Only changes of the level are written. Texts have figures that differ each time. */
-async function writeFindings(tx: Database, { node, checks, findings }: Report, now: number): Promise<void> {
-  await tx
+/** Whatever a node that is gone has found about itself may still be so: nobody knows. */
+async function forgetGoneNodes(tx: Database, node: string, now: number): Promise<void> {
+  const gone = await tx
     .prepare(
-      `DELETE FROM node_findings WHERE node <> $1 AND NOT EXISTS (
+      `SELECT DISTINCT node FROM node_findings WHERE node <> $1 AND NOT EXISTS (
         SELECT 1 FROM nodes n WHERE n.node = node_findings.node AND n.seen_at > CAST($2 AS BIGINT))`,
     )
-    .run(node, now - GONE_MS)
+    .all(node, now - GONE_MS)
+  for (const name of gone.map((row) => String(row.node))) {
+    await tx.prepare(MARK).run(name, NOT_KNOWN)
+    await tx.prepare('DELETE FROM node_findings WHERE node = $1').run(name)
+  }
+  // It reports again.
+  await tx.prepare(UNMARK).run(node, NOT_KNOWN)
+}
+
+const IS_MARKED = `substr(text, 1, ${NOT_KNOWN.length}) = CAST($2 AS TEXT)`
+const MARK = `UPDATE incidents SET text = CAST($2 AS TEXT) || text
+  WHERE scope = $1 AND ended_at IS NULL AND NOT ${IS_MARKED}`
+const UNMARK = `UPDATE incidents SET text = substr(text, ${NOT_KNOWN.length + 1})
+  WHERE scope = $1 AND ended_at IS NULL AND ${IS_MARKED}`
+
+/** Changes of the level are written, and of the text but for its figures: those differ each time. */
+async function writeFindings(tx: Database, { node, checks, findings }: Report, now: number): Promise<void> {
+  await forgetGoneNodes(tx, node, now)
   const stored = (
     await tx.prepare(`SELECT ${FINDING.names} FROM node_findings WHERE node = $1`).all(node)
   ).map(FINDING.decode)
   const isSame = (one: SeenFinding, other: SeenFinding) =>
-    one.name === other.name && one.scope === other.scope && one.level === other.level
+    one.name === other.name &&
+    one.scope === other.scope &&
+    one.level === other.level &&
+    withoutFigures(one.text) === withoutFigures(other.text)
   const gone = stored.filter(
     (row) => checks.includes(row.checkName) && !findings.some((finding) => isSame(row, finding)),
   )
@@ -237,6 +265,8 @@ async function writeFindings(tx: Database, { node, checks, findings }: Report, n
       )
       .run(...FINDING.encode({ ...finding, node }))
 }
+
+const withoutFigures = (text: string) => text.replaceAll(/\d+/g, '0')
 
 /** Of several nodes, the one that sees it worst. */
 function toSeen(rows: readonly FindingRow[]): Map<string, FindingRow> {

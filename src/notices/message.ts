@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { HOUR_MS, MINUTE_MS } from '../contract/time.ts'
-import type { NoticeKind } from './incident-rules.ts'
+import { NOT_KNOWN, type NoticeKind } from './incident-rules.ts'
 import type { DueNotice, Incident } from './incident-table.ts'
 
 /** What a channel sends: plain text, nothing personal. */
@@ -47,22 +47,25 @@ export const toTestMessage = (node: string, consoleUrl: string | undefined): Mes
 
 const toLink = (consoleUrl: string | undefined) => consoleUrl && `${consoleUrl}/console#/incidents`
 
-/** `isOver`: it has ended. `isNew`: its beginning is told with this message. */
+/** `isOver`: it has ended, or its node is gone (`isUnknown`). `isNew`: its beginning is told with this message. */
 type Told = {
   readonly incident: Incident
   readonly isCritical: boolean
   readonly isOver: boolean
+  readonly isUnknown: boolean
   readonly isNew: boolean
   readonly isWorse: boolean
 }
 
 function toTold(notices: readonly DueNotice[]): Told {
   const has = (kind: NoticeKind) => notices.some((notice) => notice.kind === kind)
+  // The newest knows the end.
+  const { incident } = notices.at(-1) as DueNotice
   return {
-    // The newest knows the end.
-    incident: (notices.at(-1) as DueNotice).incident,
+    incident,
     isCritical: notices.some(({ level }) => level === 'critical'),
     isOver: has('ended'),
+    isUnknown: has('ended') && incident.text.startsWith(NOT_KNOWN),
     isNew: has('began'),
     isWorse: has('worse') && !has('began'),
   }
@@ -70,8 +73,10 @@ function toTold(notices: readonly DueNotice[]): Told {
 
 const toOrder = ({ isCritical, isOver }: Told) => (isOver ? 2 : isCritical ? 0 : 1)
 
-const toWord = ({ isCritical, isOver, isWorse }: Told) =>
-  isOver ? 'Ended' : isWorse ? 'Critical now' : isCritical ? 'Critical' : 'Warning'
+function toWord({ isCritical, isOver, isUnknown, isWorse }: Told): string {
+  if (isOver) return isUnknown ? 'No longer known' : 'Ended'
+  return isWorse ? 'Critical now' : isCritical ? 'Critical' : 'Warning'
+}
 
 const toPlace = ({ name, scope }: Incident) => (scope === '' ? name : `${name} (node ${scope})`)
 
@@ -85,10 +90,11 @@ function toTitle(told: readonly Told[]): string {
 }
 
 function toParagraph(told: Told, zone: string): string[] {
-  const { incident, isOver, isNew } = told
+  const { incident, isOver, isUnknown, isNew } = told
   const { beganAt, endedAt = beganAt, text } = incident
   const head = `${toWord(told)}: ${toPlace(incident)}`
   if (!isOver) return [head, text, `Since ${toTime(beganAt, zone)}.`]
+  if (isUnknown) return [head, text, `Since ${toTime(beganAt, zone)}, seen until ${toTime(endedAt, zone)}.`]
   const lasted = `It lasted ${toDuration(endedAt - beganAt)}, from ${toTime(beganAt, zone)} to ${toTime(endedAt, zone)}.`
   return isNew ? [head, text, lasted] : [head, lasted]
 }

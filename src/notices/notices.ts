@@ -264,10 +264,11 @@ type TestDeps = {
   readonly config: NoticeConfig
   /** The row is written first; if that fails, nothing is sent. */
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
+  readonly table: Pick<IncidentTable, 'noteWorking'>
 }
 
-/** Sends a test message to every channel once, from this process. It is not stored and not repeated. */
-export async function testNotices({ channels, node, config, audit }: TestDeps) {
+/** Sends a test message to every channel once, from this process. It is not stored and not repeated. A channel that takes it has no failure any more. */
+export async function testNotices({ channels, node, config, audit, table }: TestDeps) {
   const detail = channels.map(({ name }) => name).join(', ') || 'no channel'
   await audit.record([{ phase: 'notices_tested', outcome: 'ok', detail }])
   const message = toTestMessage(node, config.noticesConsole)
@@ -275,6 +276,7 @@ export async function testNotices({ channels, node, config, audit }: TestDeps) {
     channels.map(async ({ name, host, send }) => {
       const startedAt = performance.now()
       const { isSent, problem } = await send(message)
+      if (isSent && problem === undefined) await table.noteWorking(name)
       return {
         channel: name,
         host,

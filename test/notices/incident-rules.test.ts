@@ -72,6 +72,13 @@ describe('an incident', () => {
     expect(told.map(({ incident }) => incident.told)).toEqual(['warning', 'critical', 'critical'])
   })
 
+  it('that is critical for one look now and then is not told as critical, and soon after one it is', () => {
+    const blip = [...lasting('warning', HOUR_MS), 'critical' as const]
+    expect(kinds(run([...blip, ...blip, ...blip, ...lasting('warning', HOUR_MS)]))).toEqual(['began'])
+    const flapping = [...lasting('warning', MINUTE_MS), 'critical' as const]
+    expect(kinds(run([...blip, ...flapping, ...flapping]))).toEqual(['began', 'worse'])
+  })
+
   it('that is critical at once is not told as a warning before', () => {
     const told = run([...lasting('warning', MINUTE_MS), ...lasting('critical', HOUR_MS)])
     expect(kinds(told)).toEqual(['began'])

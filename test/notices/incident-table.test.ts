@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/contract/time.ts'
-import { BEGIN_AFTER_MS, type Level, toEndAfterMs } from '../../src/notices/incident-rules.ts'
+import { BEGIN_AFTER_MS, type Level, NOT_KNOWN, toEndAfterMs } from '../../src/notices/incident-rules.ts'
 import type { SeenFinding } from '../../src/notices/incident-table.ts'
+import { toMessage } from '../../src/notices/message.ts'
 import type { ChannelName } from '../../src/notices/settings.ts'
 import { describeEngines, ENGINES, POSTGRES } from '../engines.ts'
 import { useProcessClock } from '../webhooks/setup.ts'
@@ -135,12 +136,59 @@ describeEngines(ENGINES, (engine) => {
     expect(await sendAll()).toEqual(['ended disk'])
   })
 
-  it('ends what only a node saw that is gone', async () => {
+  const listTexts = async () => (await store.incidents.list({ most: 10 })).map(({ text }) => text)
+
+  it('does not say that what a node found about itself has ended when the node is gone', async () => {
     await beat('two')
     await begin(seen('disk', 'warning', 'two'), { node: 'two' })
     expect(await sendAll()).toEqual(['began disk'])
     pass(5 * MINUTE_MS)
     expect(await end({ node: 'one' })).toMatchObject([{ kind: 'ended', scope: 'two' }])
+    expect(await listTexts()).toEqual([`${NOT_KNOWN}disk is warning.`])
+    const { notices = [] } = (await claim()) ?? {}
+    const { title, paragraphs } = toMessage(notices, { zone: 'Africa/Lagos', consoleUrl: undefined })
+    expect(title).toBe('No longer known: disk (node two)')
+    expect(paragraphs.flat().join(' ')).toMatch(
+      /This node no longer reports.*Last found: disk is warning\. Since 17 Nov.*seen until 17 Nov/,
+    )
+  })
+
+  it('knows it again when the node reports again', async () => {
+    await beat('two')
+    await begin(seen('disk', 'warning', 'two'), { node: 'two' })
+    pass(2 * MINUTE_MS)
+    for (const node of ['one', 'one', 'two']) {
+      await look([], { node })
+      expect(await listTexts()).toEqual([
+        node === 'one' ? `${NOT_KNOWN}disk is warning.` : 'disk is warning.',
+      ])
+    }
+    await beat('two')
+    pass(toEndAfterMs(0))
+    expect(await look([], { node: 'two' })).toMatchObject([{ kind: 'ended' }])
+    expect(await listTexts()).toEqual(['disk is warning.'])
+  })
+
+  it('has the words of the last look, but not its figures', async () => {
+    const say = (text: string) => ({ ...seen('sources: dojah'), text })
+    await begin(say('No answers for 20 s on one.'))
+    await look([say('No answers for 40 s on one.')])
+    expect(await listTexts()).toEqual(['No answers for 20 s on one.'])
+    await look([say('No answers for 60 s on all nodes.')])
+    expect(await listTexts()).toEqual(['No answers for 60 s on all nodes.'])
+  })
+
+  it('has no failing channel after a test that was sent, and what waits is sent at once', async () => {
+    await begin(seen('disk'))
+    const claimed = await claim()
+    await settle(claimed as NonNullable<typeof claimed>, false)
+    expect(await store.incidents.listChannels()).toMatchObject([{ problem: 'failing', tries: 1 }])
+    expect(await claim()).toBeUndefined()
+    await store.incidents.noteWorking(CHANNEL)
+    expect(await store.incidents.listChannels()).toMatchObject([
+      { problem: undefined, failingSince: undefined, tries: 0 },
+    ])
+    expect(await sendAll()).toEqual(['began disk'])
   })
 
   it('sends the notices of all that is due in one message', async () => {
