@@ -32,6 +32,7 @@ export const ErasedPerson = Type.Object({
   kept_answers: Type.Integer(),
   reused_results: Type.Integer(),
   queued_verifications: Type.Integer(),
+  batch_labels: Type.Integer(),
   /** What is left, and why. */
   remains: Type.Array(Type.Object({ what: Type.String(), why: Type.String() })),
   /** Whether the erasure is in the file by which a restore applies it again. A server adds it within a minute. */
@@ -92,6 +93,7 @@ const erase = defineRoute({
       kept_answers: erased.keptAnswers,
       reused_results: erased.reusedResults,
       queued_verifications: erased.queued,
+      batch_labels: erased.batchLabels,
       remains: listRemains(number),
       is_in_file: erased.fileProblem === undefined,
     }

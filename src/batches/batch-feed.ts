@@ -170,25 +170,38 @@ async function endWaiting(tx: Database, batch: NextBatch): Promise<number> {
 export const countVerifications = async (database: Reader, subject: Uint8Array): Promise<number> =>
   (await countQueued(database, subject)) + (await countBatchRows(database, subject))
 
-/** Erases them, in the queue and in batches. Those that wait end. */
-export async function eraseVerifications(tx: Database, subject: Uint8Array): Promise<ErasedQueued> {
+/** Rows of batches with a caller's word about a person. */
+export async function countLabels(database: Reader, subject: Uint8Array): Promise<number> {
+  const row = await database
+    .prepare(`SELECT COUNT(*) AS found FROM batch_rows WHERE ${LABELLED}`)
+    .get(subject)
+  return Number(row?.found)
+}
+
+/** Erases them, in the queue and in batches, with the callers' words. Those that wait end. */
+export async function eraseVerifications(
+  tx: Database,
+  subject: Uint8Array,
+): Promise<ErasedQueued & { readonly labels: number }> {
   // First of all locks: no row is moved to the queue while a person is erased.
   await tx.lock(FEED_LOCK)
   const { queued, ended } = await eraseQueued(tx, BATCH_GROUPS, subject)
+  const labels = await tx.prepare(`UPDATE batch_rows SET label = NULL WHERE ${LABELLED}`).run(subject)
   const rows = await eraseBatchRows(tx, subject)
-  return { queued: queued + rows.length, ended: [...ended, ...rows] }
+  return { queued: queued + rows.length, ended: [...ended, ...rows], labels }
 }
 
 /** By the index on the batch and the subject: there are few batches. */
 const ABOUT = 'batch IN (SELECT id FROM batches) AND subject = $1'
 const WAITING = `${ABOUT} AND question IS NOT NULL`
+const LABELLED = `${ABOUT} AND label IS NOT NULL`
 
 async function countBatchRows(database: Reader, subject: Uint8Array): Promise<number> {
   const row = await database.prepare(`SELECT COUNT(*) AS found FROM batch_rows WHERE ${WAITING}`).get(subject)
   return Number(row?.found)
 }
 
-/** Erases the rows about a person: questions that wait, and the caller's words for all rows. */
+/** Erases the questions about a person that wait. */
 async function eraseBatchRows(tx: Database, subject: Uint8Array): Promise<EndedQueued[]> {
   const waiting = await tx
     .prepare(
@@ -196,7 +209,7 @@ async function eraseBatchRows(tx: Database, subject: Uint8Array): Promise<EndedQ
        WHERE ${WAITING} ORDER BY batch`,
     )
     .all(subject)
-  await tx.prepare(`UPDATE batch_rows SET question = NULL, label = NULL WHERE ${ABOUT}`).run(subject)
+  await tx.prepare(`UPDATE batch_rows SET question = NULL WHERE ${WAITING}`).run(subject)
   for (const [batch, rows] of Map.groupBy(waiting, (row) => String(row.batch))) {
     await tx.prepare('UPDATE batches SET fed = fed + $2 WHERE id = $1').run(batch, rows.length)
     await endBatchRows(tx, batch, 'cancelled', rows.length)

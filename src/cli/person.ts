@@ -158,6 +158,7 @@ const toJson = (erased: Erased, number: string) => ({
   kept_answers: erased.keptAnswers,
   reused_results: erased.reusedResults,
   queued_verifications: erased.queued,
+  batch_labels: erased.batchLabels,
   remains: listRemains(number),
 })
 

@@ -90,22 +90,31 @@ const toErasedEnd = ({ reference, keyId, mode, operation }: EndedQueued, subject
   detail: 'erased',
 })
 
-export const isAnything = ({ records, pictures, keptAnswers, reusedResults, queued }: Erased) =>
-  records + pictures + keptAnswers + reusedResults + queued > 0
+export const isAnything = (erased: Erased) =>
+  erased.records +
+    erased.pictures +
+    erased.keptAnswers +
+    erased.reusedResults +
+    erased.queued +
+    erased.batchLabels >
+  0
 
 /** For the operator: "1 record, 2 kept answers". */
-export function listErased({ records, pictures, keptAnswers, reusedResults, queued }: Erased): string {
+export function listErased(erased: Erased): string {
   const named: readonly (readonly [number, string])[] = [
-    [records, 'record'],
-    [pictures, 'picture'],
-    [keptAnswers, 'kept answer'],
-    [reusedResults, 'reused result'],
-    [queued, 'queued verification'],
+    [erased.records, 'record'],
+    [erased.pictures, 'picture'],
+    [erased.keptAnswers, 'kept answer'],
+    [erased.reusedResults, 'reused result'],
+    [erased.queued, 'queued verification'],
+    [erased.batchLabels, 'word of a caller in a batch'],
   ]
   return named
-    .flatMap(([rows, name]) => (rows > 0 ? [`${rows} ${name}${rows > 1 ? 's' : ''}`] : []))
+    .flatMap(([rows, name]) => (rows > 0 ? [`${rows} ${rows > 1 ? toPlural(name) : name}`] : []))
     .join(', ')
 }
+
+const toPlural = (name: string) => name.replace(/^\w+(?= of)|\w+$/, '$&s')
 
 function toErasureDetail(kind: string, found: Erased, reason: string | undefined): string {
   const what = isAnything(found) ? `${kind}: ${listErased(found)}` : kind

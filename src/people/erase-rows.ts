@@ -1,4 +1,4 @@
-import { countVerifications, eraseVerifications } from '../batches/batch-feed.ts'
+import { countLabels, countVerifications, eraseVerifications } from '../batches/batch-feed.ts'
 import type { Database } from '../database/database.ts'
 import type { Reader } from '../database/define-table.ts'
 import { toPersonLock } from '../ledger/guess-table.ts'
@@ -26,6 +26,8 @@ export type Erased = {
   readonly reusedResults: number
   /** Verifications in the queue: questions that wait, and answers that are kept. */
   readonly queued: number
+  /** Callers' words for rows of batches. */
+  readonly batchLabels: number
 }
 
 /** With the verifications that were still waiting, which end here. */
@@ -66,6 +68,7 @@ export async function countAll(database: Reader, subject: ErasureSubject): Promi
       subject.reusedResult,
     ),
     queued: await countVerifications(database, subject.subject),
+    batchLabels: await countLabels(database, subject.subject),
   }
 }
 
@@ -75,7 +78,7 @@ export async function eraseInTx(
   now: number,
 ): Promise<ErasedRows> {
   // First, as in queue-changes.ts: another order of the locks would be a deadlock.
-  const { queued, ended } = await eraseVerifications(tx, subject.subject)
+  const { queued, ended, labels } = await eraseVerifications(tx, subject.subject)
   await tx.lock(REGISTRY_LOCK)
   // A response about this person is stored either before this, and deleted below, or after it, and then refused.
   await tx.lock(toPersonLock(subject.subject))
@@ -93,6 +96,7 @@ export async function eraseInTx(
     keptAnswers,
     reusedResults: await eraseReused(tx, subject.reusedResult, now),
     queued,
+    batchLabels: labels,
     ended,
   }
 }

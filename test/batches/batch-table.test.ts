@@ -5,6 +5,7 @@ import { toGroupChange } from '../../src/batches/batch-groups.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
 import type { QueueChange } from '../../src/ledger/queue-rows.ts'
+import { isAnything, listErased } from '../../src/people/erase-person.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 import { toErasureSubject } from '../people/erasure-subject.ts'
 
@@ -359,8 +360,8 @@ describeEngines(ENGINES, ({ createPlace }) => {
       const second = await receive([toRow(3)], 'other')
       const subject = toErasureSubject(SUBJECT)
       expect((await store.erasure.count(subject)).queued).toBe(2)
-      const { queued, ended } = await store.erasure.erase(subject, steadyNow())
-      expect([queued, ended.length]).toEqual([2, 2])
+      const { queued, ended, batchLabels } = await store.erasure.erase(subject, steadyNow())
+      expect([queued, ended.length, batchLabels]).toEqual([2, 2, 2])
       expect(await find(second.id)).toMatchObject({ state: 'completed', ends: { cancelled: 1 } })
       expect(await feedAll()).toBe(0)
       const [, erased] = await store.batches.listResults(
@@ -373,6 +374,18 @@ describeEngines(ENGINES, ({ createPlace }) => {
       await finish(String(running?.reference), 'verified')
       expect(await find(first.id)).toMatchObject({ state: 'completed', ends: { verified: 1, cancelled: 1 } })
     })
+  })
+
+  it('counts the word of a caller also if nothing else is left of its row', async () => {
+    await receive([toRow(3)])
+    await feedAll({ ...FEED, intervalMs: 0.001 })
+    await store.database.prepare('DELETE FROM queued_verifications').run()
+    const subject = toErasureSubject(SUBJECT)
+    const found = await store.erasure.count(subject)
+    expect([found.queued, found.batchLabels, isAnything(found)]).toEqual([0, 1, true])
+    expect(listErased({ ...found, batchLabels: 2 })).toBe('2 words of a caller in a batch')
+    expect(await store.erasure.erase(subject, steadyNow())).toMatchObject({ queued: 0, batchLabels: 1 })
+    expect(isAnything(await store.erasure.count(subject))).toBe(false)
   })
 
   it('says of each batch which ones run, how fast, and whether they wait for places', async () => {

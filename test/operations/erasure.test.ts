@@ -12,7 +12,7 @@ import { createStandIn, withStandIn } from '../battery/stand-in.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
-const NOTHING = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0, queued: 0 }
+const NOTHING = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0, queued: 0, batchLabels: 0 }
 const opened: { close: () => Promise<unknown> }[] = []
 afterEach(async () => {
   for (const each of opened.splice(0).reverse()) await each.close()

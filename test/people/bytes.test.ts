@@ -82,7 +82,7 @@ describe.each(engines)('after an erasure on %s', (engine) => {
     expect(before.length).toBeGreaterThanOrEqual(6)
     const deps = { ...context, keyring: context.keyring() }
     const erased = await erasePerson(deps, 'nin', NIN)
-    expect(erased).toMatchObject({ keptAnswers: 1, reusedResults: 1, queued: 2 })
+    expect(erased).toMatchObject({ keptAnswers: 1, reusedResults: 1, queued: 2, batchLabels: 1 })
     expect(await erasePerson(deps, 'nin', WAITING)).toMatchObject({ queued: 1 })
     expect(await readSealed(context.store.database)).toEqual([])
     for (const address of [place, waiting.headers.get('location') ?? ''])

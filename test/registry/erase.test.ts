@@ -34,7 +34,7 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
         config: toConfig(settings),
         audit: { record: async (rows: readonly AuditEntry[]) => void entries.push(...rows) },
       }
-      const nothing = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0, queued: 0 }
+      const nothing = { records: 0, pictures: 0, keptAnswers: 0, reusedResults: 0, queued: 0, batchLabels: 0 }
       expect(await erasePerson(deps, 'bvn', toNumber(0))).toEqual(nothing)
       expect(await erasePerson(deps, 'nin', toNumber(0))).toEqual({ ...nothing, records: 1, pictures: 1 })
       expect(await erasePerson(deps, 'nin', toNumber(0))).toEqual(nothing)

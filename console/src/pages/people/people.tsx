@@ -116,6 +116,7 @@ const COUNTS = {
   kept_answers: 'Kept answers',
   reused_results: 'Reused results',
   queued_verifications: 'Queued verifications',
+  batch_labels: 'Words of callers in batches',
 } as const
 
 type PersonQuery = { readonly kind: string; readonly number: string }
