@@ -9,19 +9,27 @@ import {
   toOverviewFromMemory,
 } from './overview-figures.ts'
 
-/** Reads the overview. While the store cannot be read, it goes on from memory, if it was read before. */
+/** What was written between the last reading and the outage is in neither: so much may be missing. */
+const MAX_GAP_MS = 60_000
+
+/** Reads the overview. While the store cannot be read, it goes on from memory, if it was read shortly before. */
 export function createOverviewReader(context: Context): (query: OverviewQuery) => Promise<Overview> {
-  const last = createBoundedMap<string, ReadOverview>(MAX_ENTRIES)
+  const last = createBoundedMap<string, { readonly read: ReadOverview; readonly at: number }>(MAX_ENTRIES)
+  let awaySince: number | undefined
   return async (query) => {
     const name = toName(query)
     try {
-      const read = await readOverview(context, query)
-      last.set(name, read)
-      return read.overview
+      const found = await readOverview(context, query)
+      awaySince = undefined
+      last.set(name, { read: found, at: performance.now() })
+      return found.overview
     } catch (error) {
+      if (!isStoreFailure(error)) throw error
+      awaySince ??= performance.now()
       const before = last.get(name)
-      if (!before || !isStoreFailure(error)) throw error
-      return toOverviewFromMemory(context, query, before)
+      // Hours with traffic would be shown as hours without.
+      if (!before || awaySince - before.at > MAX_GAP_MS) throw error
+      return toOverviewFromMemory(context, query, before.read)
     }
   }
 }

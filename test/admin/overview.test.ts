@@ -66,4 +66,27 @@ describe('the overview', () => {
     const [one, other] = await Promise.all([cache.read(QUERY), cache.read(QUERY)])
     expect(one).toBe(other)
   })
+
+  it('goes on from memory in an outage only if it was read shortly before', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    let isDown = false
+    const { statistics } = server.context.store
+    const outcomes: typeof statistics.outcomes = async (stretch) => {
+      if (isDown) throw Object.assign(new Error('down'), { code: 'ECONNREFUSED' })
+      return statistics.outcomes(stretch)
+    }
+    const read = createOverviewReader(withStore({ statistics: { ...statistics, outcomes } }))
+    const old = { ...QUERY, mode: 'live' } as const
+    await read(old)
+    vi.advanceTimersByTime(61_000)
+    const { answers } = await read(QUERY)
+    isDown = true
+    await expect(read(old)).rejects.toThrow('down')
+    // An outage may last: what callers get meanwhile is in memory.
+    vi.advanceTimersByTime(3_600_000)
+    expect((await read(QUERY)).answers).toEqual(answers)
+    isDown = false
+    await read(old)
+    vi.useRealTimers()
+  })
 })
