@@ -129,6 +129,24 @@ describe.skipIf(!CHROMIUM)('the page Audit', () => {
     visitor.expectClean()
   })
 
+  it('shows nothing of the last search under the filters of one that failed', async () => {
+    const { page } = visitor
+    visitor.allow(/status of 503/)
+    const body = JSON.stringify({ code: 'audit_unavailable', message: 'Not now.' })
+    await page.route('**/admin/audit/verifications/search', (route) =>
+      route.fulfill({ status: 503, contentType: 'application/json', body }),
+    )
+    await openFilters()
+    await page.getByRole('textbox', { name: 'Consent reference' }).fill('shop/19')
+    await page.keyboard.press('Enter')
+    await page.getByText('The database cannot be used now.').first().waitFor()
+    await countListed().toBe(-1)
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: /Remove the filter Consent reference/ }).click()
+    await countListed().toBe(4)
+    visitor.expectClean()
+  })
+
   it('keeps what is typed the moment the form is there', async () => {
     const { page } = visitor
     await page.goto(`${server.admin}/console#/keys`)

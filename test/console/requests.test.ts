@@ -41,6 +41,24 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     at.visitor.expectClean()
   })
 
+  it('does not show the requests of one filter under another that cannot be loaded', async () => {
+    const { page } = at.visitor
+    await page.goto('about:blank')
+    await page.goto(`${at.server.admin}/console#/requests`)
+    await page.getByText('503 source unavailable').waitFor()
+    at.visitor.allow(/status of 503/)
+    const body = JSON.stringify({ code: 'audit_unavailable', message: 'Not now.' })
+    await page.route(/\/admin\/requests\?.*status=4xx/, (route) =>
+      route.fulfill({ status: 503, contentType: 'application/json', body }),
+    )
+    await page.getByLabel('Status').selectOption('4xx')
+    await page.locator('#main').getByRole('button', { name: 'Search', exact: true }).click()
+    await page.getByRole('alert').getByText('The database cannot be used now.').waitFor()
+    expect(await page.getByText('503 source unavailable').count()).toBe(0)
+    await page.unrouteAll({ behavior: 'wait' })
+    at.visitor.expectClean()
+  })
+
   it('takes the name of a key, and says when no key has it', async () => {
     const { page } = at.visitor
     await page.goto('about:blank')

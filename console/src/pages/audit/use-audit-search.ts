@@ -46,6 +46,10 @@ export function useAuditSearch(view: AuditView, filters: AuditFilters) {
   const latest = useRef(0)
   const name = toName(view, filters)
 
+  /** What another search found must not stand under the filters of this one. A typed number is in no filter yet. */
+  const dropOthers = (own: string) => {
+    if (own !== '') setFound((old) => (old?.name === own ? old : undefined))
+  }
   /** Returns the first page, or undefined when it failed or another search has begun. */
   const load = useCallback(
     async (filter: AuditSearch, own: string, after?: string): Promise<AuditPage | undefined> => {
@@ -65,7 +69,10 @@ export function useAuditSearch(view: AuditView, filters: AuditFilters) {
           first ??= page
         }
       } catch (thrown) {
-        if (isCurrent()) setError(thrown as ApiError)
+        if (isCurrent()) {
+          setError(thrown as ApiError)
+          dropOthers(own)
+        }
       }
       if (isCurrent()) setBusy(false)
       return first
@@ -92,6 +99,7 @@ export function useAuditSearch(view: AuditView, filters: AuditFilters) {
   const stop = () => {
     latest.current += 1
     setBusy(false)
+    if (found?.name !== '') dropOthers(name)
   }
   return {
     pages: found?.pages,

@@ -267,7 +267,7 @@ type RequestPages = {
 /** Collects pages of the request log; another query starts over. */
 function useRequestPages(query: string): RequestPages {
   const { api, reconnects } = useAppContext()
-  const [value, setValue] = useState<readonly RequestList[]>()
+  const [found, setFound] = useState<{ query: string; pages: readonly RequestList[] }>()
   const [error, setError] = useState<ApiError>()
   const [isBusy, setBusy] = useState(false)
   const latest = useRef(0)
@@ -282,10 +282,13 @@ function useRequestPages(query: string): RequestPages {
       try {
         const page = await api.get<RequestList>(`/admin/requests?${query}${cursor}`)
         if (own !== latest.current) return
-        setValue((old = []) => (before === undefined ? [page] : [...old, page]))
+        setFound((old) => ({ query, pages: before === undefined ? [page] : [...(old?.pages ?? []), page] }))
         setError(undefined)
       } catch (thrown) {
-        if (own === latest.current) setError(thrown as ApiError)
+        if (own !== latest.current) return
+        setError(thrown as ApiError)
+        // What another query found must not stand under this one.
+        setFound((old) => (old?.query === query ? old : undefined))
       } finally {
         if (own === latest.current) setBusy(false)
       }
@@ -296,5 +299,5 @@ function useRequestPages(query: string): RequestPages {
     load(undefined)
   }, [load, reconnects])
   const retry = useCallback(() => void load(asked.current), [load])
-  return { value, error, isBusy, load, retry }
+  return { value: found?.pages, error, isBusy, load, retry }
 }
