@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { SeedRequest, SeedResult } from './child.ts'
 import type { Engine } from './template.ts'
 
-/** A process keeps the modules of every thread that it simulated, so it is replaced after so many runs. */
-const RUNS_OF_CHILD = 150
+/** A process keeps the modules of every thread that it simulated, about 25 MB a run, so it is replaced after so many runs. */
+const RUNS_OF_CHILD = 25
 
 export type PoolOptions = {
   readonly jobs: number
