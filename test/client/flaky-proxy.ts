@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** What happens to one request: a response of the proxy itself, or a fault of the network. */
 export type Fault =
@@ -20,6 +21,8 @@ export type Fault =
   | 'lose'
   /** Half of the response arrives. */
   | 'truncate'
+  /** Half of the response arrives, and the other half three seconds later. */
+  | 'pause'
   /** A part of the head of the response arrives. */
   | 'cut head'
   /** No response. */
@@ -73,6 +76,21 @@ function answerItself(
   return true
 }
 
+/** Writes the body of the server: all of it, or with the fault. */
+async function writeBody(
+  fault: Fault | undefined,
+  bytes: Buffer,
+  { socket }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const half = bytes.length >> 1
+  if (fault === 'truncate') return void response.write(bytes.subarray(0, half), () => socket.destroy())
+  if (fault !== 'pause') return void response.end(bytes)
+  response.write(bytes.subarray(0, half))
+  await delay(3000)
+  response.end(bytes.subarray(half))
+}
+
 /** A proxy in front of a server, with faults in a given order. */
 export async function startFlakyProxy(target: string): Promise<FlakyProxy> {
   const requests: IncomingMessage['headers'][] = []
@@ -103,8 +121,7 @@ export async function startFlakyProxy(target: string): Promise<FlakyProxy> {
       ...Object.fromEntries(kept),
       ...(answer.status !== 204 && { 'content-length': bytes.length }),
     })
-    if (fault !== 'truncate') return void response.end(bytes)
-    response.write(bytes.subarray(0, bytes.length / 2), () => request.socket.destroy())
+    await writeBody(fault, bytes, request, response)
   }
   let connections = 0
   const server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1')

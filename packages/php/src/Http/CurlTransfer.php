@@ -19,20 +19,21 @@ final class CurlTransfer
     /** Null until it has ended, then the code of cURL. */
     private ?int $result = null;
     private float $endsAt;
-    private readonly bool $isStream;
+    /** For a stream: the longest wait for more of it. */
+    private readonly ?float $waitS;
 
     /** @param array<int, mixed> $options */
     public function __construct(
         private readonly CurlMultiHandle $connections,
         #[\SensitiveParameter] Request $request,
         #[\SensitiveParameter] array $options,
-        private readonly float $timeoutS,
+        float $timeoutS,
     ) {
-        $this->isStream = $request->isStream;
+        $this->waitS = $request->isStream ? ($request->waitS ?? $timeoutS) : null;
         $this->handle = curl_init();
         // The functions belong to another object: with those of this one, handle and object would keep each other alive.
         $this->reception = new CurlReception();
-        $this->extendTime();
+        $this->endsAt = hrtime(true) / 1e9 + $timeoutS;
         $limitMs = max(1, (int) ceil($timeoutS * 1000));
         curl_setopt_array($this->handle, $options + [
             CURLOPT_URL => $request->url,
@@ -73,12 +74,11 @@ final class CurlTransfer
     /** @return Generator<string> */
     public function pieces(): Generator
     {
+        $this->extendTime();
         while (true) {
             if ($this->reception->body !== '') {
                 yield $this->reception->take();
-                if ($this->isStream) {
-                    $this->extendTime();
-                }
+                $this->extendTime();
             } elseif ($this->result === null) {
                 $this->advance();
             } elseif ($this->result === CURLE_OK) {
@@ -89,9 +89,12 @@ final class CurlTransfer
         }
     }
 
+    /** An error instead of a stream has no more time than any response. */
     private function extendTime(): void
     {
-        $this->endsAt = hrtime(true) / 1e9 + $this->timeoutS;
+        if ($this->waitS !== null && $this->reception->status < 300) {
+            $this->endsAt = hrtime(true) / 1e9 + $this->waitS;
+        }
     }
 
     /** Lets cURL work, and waits for the network if there was nothing to do. */

@@ -10,7 +10,8 @@ use Tabbat\TabbatException;
 interface HttpClient
 {
     /**
-     * @param float $timeoutS For the request and its response; for a stream, for the head of the response and each wait for more of it.
+     * @param float $timeoutS For the request and its response; for a stream, for the head of the response. Each wait for more of a stream
+     *     may take $request->waitS.
      * @throws TabbatException network_error or timeout, with no text of the request
      */
     public function send(Request $request, float $timeoutS): Response;

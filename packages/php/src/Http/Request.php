@@ -19,6 +19,8 @@ final class Request
         #[\SensitiveParameter] ?string $body,
         /** Whether the body of the response is read as it arrives, without a limit for the whole. */
         public readonly bool $isStream = false,
+        /** For a stream: the longest wait for more of it. Null: the time of the request. */
+        public readonly ?float $waitS = null,
     ) {
         $this->headers = new Hidden($headers);
         $this->body = new Hidden($body);

@@ -97,7 +97,8 @@ final class Transport
     private function attempt(#[\SensitiveParameter] Call $call, float $timeoutS): Answer|TabbatException
     {
         $headers = ['accept' => 'application/json', ...$call->headers, 'authorization' => 'Bearer ' . $this->key->get()];
-        $request = new Request($call->method, $this->baseUrl . $call->path, $headers, $call->body, $call->isStream);
+        $waitS = $call->isStream ? ($call->timeoutS ?? $this->timeoutS) : null;
+        $request = new Request($call->method, $this->baseUrl . $call->path, $headers, $call->body, $call->isStream, $waitS);
         try {
             return self::readAnswer($this->http->send($request, $timeoutS), $call);
         } catch (TabbatException $error) {
