@@ -141,6 +141,11 @@ describe('an argument that cannot be sent', () => {
     [{ baseUrl: 'https://user:word@tabbat.example.com' }],
     [{ baseUrl: 'https://tabbat.example.com/?a=b' }],
     [{ attemptTimeoutMs: 0 }],
+    [{ maxRetries: Number.NaN }],
+    [{ maxRetries: Number.POSITIVE_INFINITY }],
+    [{ maxRetries: -1 }],
+    [{ maxRetries: 1.5 }],
+    [{ maxRetries: '4' as never }],
   ])('is refused at once: %j', (options) => {
     expect(() => server.connect(options)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   })

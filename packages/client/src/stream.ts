@@ -1,6 +1,14 @@
-import { type TabbatError, unexpectedResponse } from './error.ts'
+import { TabbatError, unexpectedResponse } from './error.ts'
 import { sleep, toDelayMs } from './retry.ts'
-import { type Answer, type Call, parse, type Transport, throwIfAborted, toNetworkError } from './transport.ts'
+import {
+  type Answer,
+  type Call,
+  MAX_RESPONSE_BYTES,
+  parse,
+  type Transport,
+  throwIfAborted,
+  toNetworkError,
+} from './transport.ts'
 
 /**
  * The objects of an NDJSON body, as they arrive. A body that breaks is asked for again, and what was given before is left out: the
@@ -37,12 +45,19 @@ function readObject<T extends object>(line: string, { status }: Answer): T {
 }
 
 async function* readLines(
-  { body, end }: Answer,
+  { body, end, status }: Answer,
   timeoutMs: number,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<string, void> {
   const reader = (body as ReadableStream<Uint8Array>).getReader()
-  const decoder = new TextDecoder()
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const decode = (piece: Uint8Array | undefined) => {
+    try {
+      return decoder.decode(piece, { stream: piece !== undefined })
+    } catch {
+      throw unexpectedResponse(status)
+    }
+  }
   let isTimeout = false
   const stop = () => {
     isTimeout = true
@@ -53,13 +68,14 @@ async function* readLines(
     for (let rest = ''; ; ) {
       const timer = setTimeout(stop, timeoutMs)
       const { done, value } = await reader.read().finally(() => clearTimeout(timer))
-      const lines = (rest + decoder.decode(value, { stream: !done })).split('\n')
+      const lines = (rest + decode(value)).split('\n')
       rest = done ? '' : (lines.pop() ?? '')
       yield* lines.filter((line) => line !== '')
+      if (rest.length > MAX_RESPONSE_BYTES) throw unexpectedResponse(status)
       if (done) return
     }
   } catch (thrown) {
-    throw toNetworkError(thrown, isTimeout)
+    throw thrown instanceof TabbatError ? thrown : toNetworkError(thrown, isTimeout)
   } finally {
     signal?.removeEventListener('abort', end)
     end()

@@ -53,7 +53,7 @@ export type Transport = { readonly send: Send; readonly maxRetries: number; read
 
 const MAX_TIMER_MS = 2 ** 31 - 1
 /** No response of Tabbat is as large. That to a large body, a batch, tells of every refused row. */
-const MAX_RESPONSE_BYTES = 2 ** 23
+export const MAX_RESPONSE_BYTES = 2 ** 23
 const MAX_LARGE_RESPONSE_BYTES = 2 ** 27
 
 /** Sends calls with one deadline each, and repeats what may succeed later. */
@@ -62,6 +62,8 @@ export function createTransport(options: TabbatOptions): Transport {
   const base = toBase(options.baseUrl)
   if (typeof options.key !== 'string' || !/^[\x21-\x7e]+$/.test(options.key))
     throw invalidArgument('key must be an API key: tbt_test_… or tbt_live_…')
+  if (!(Number.isSafeInteger(maxRetries) && maxRetries >= 0))
+    throw invalidArgument('maxRetries must be a whole number from 0.')
   checkTime('attemptTimeoutMs', attemptTimeoutMs)
 
   async function attempt(call: Call, leftMs: number): Promise<Answer | TabbatError> {
