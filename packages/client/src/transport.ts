@@ -52,6 +52,8 @@ export type Send = (call: Call) => Promise<Answer>
 export type Transport = { readonly send: Send; readonly maxRetries: number; readonly timeoutMs: number }
 
 const MAX_TIMER_MS = 2 ** 31 - 1
+/** A retry with less time would end as a timeout, and hide the error before it. Shorter calls have a quarter of their time. */
+const LEAST_TIME_MS = 1000
 /** No response of Tabbat is as large. That to a large body, a batch, tells of every refused row. */
 export const MAX_RESPONSE_BYTES = 2 ** 23
 const MAX_LARGE_RESPONSE_BYTES = 2 ** 27
@@ -95,14 +97,17 @@ export function createTransport(options: TabbatOptions): Transport {
     const { signal, timeoutMs = options.timeoutMs ?? 60_000 } = call
     checkTime('timeoutMs', timeoutMs)
     const endsAt = performance.now() + timeoutMs
+    const leastMs = Math.min(LEAST_TIME_MS, attemptTimeoutMs, timeoutMs / 4)
+    const isTooLate = (delayMs: number) => performance.now() + delayMs + leastMs > endsAt
     for (let retries = 0; ; retries += 1) {
       throwIfAborted(signal)
       const answer = await attempt(call, endsAt - performance.now())
       if (!(answer instanceof TabbatError)) return answer
       const delayMs = toDelayMs(retries, answer.retryAfterMs)
-      const isLast = !answer.retryable || retries >= maxRetries || performance.now() + delayMs >= endsAt
+      const isLast = !answer.retryable || retries >= maxRetries || isTooLate(delayMs)
       if (isLast && !signal?.aborted) throw answer
       await sleep(delayMs, signal)
+      if (isTooLate(0) && !signal?.aborted) throw answer
     }
   }
   return { send, maxRetries, timeoutMs: options.timeoutMs ?? 60_000 }

@@ -19,6 +19,8 @@ final class Transport
     private const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
     private const MAX_LARGE_RESPONSE_BYTES = 128 * 1024 * 1024;
     private const MAX_TIME_S = 2_147_483;
+    /** A retry with less time would end as a timeout, and hide the error before it. Shorter calls have a quarter of their time. */
+    private const LEAST_TIME_S = 1.0;
 
     public readonly string $baseUrl;
     private readonly Hidden $key;
@@ -48,6 +50,7 @@ final class Transport
         $timeoutS = $call->timeoutS ?? $this->timeoutS;
         self::checkTime('timeoutS', $timeoutS);
         $endsAt = self::now() + $timeoutS;
+        $leastS = min(self::LEAST_TIME_S, $this->attemptTimeoutS, $timeoutS / 4);
         for ($retries = 0; ; $retries++) {
             $leftS = max(0.001, $endsAt - self::now());
             $answer = $this->attempt($call, $call->isLarge ? $leftS : min($leftS, $this->attemptTimeoutS));
@@ -55,10 +58,13 @@ final class Transport
                 return $answer;
             }
             $delayS = Retry::toDelayS($retries, $answer->retryAfterS);
-            if (!$answer->retryable || $retries >= $this->maxRetries || self::now() + $delayS >= $endsAt) {
+            if (!$answer->retryable || $retries >= $this->maxRetries || self::now() + $delayS + $leastS > $endsAt) {
                 throw $answer;
             }
             self::wait($delayS);
+            if (self::now() + $leastS > $endsAt) {
+                throw $answer;
+            }
         }
     }
 

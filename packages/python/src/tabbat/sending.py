@@ -20,6 +20,8 @@ from .retry import to_delay_s
 MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 MAX_LARGE_RESPONSE_BYTES = 128 * 1024 * 1024
 MAX_TIME_S = 2_147_483.0
+#: A retry with less time would end as a timeout, and hide the error before it. Shorter calls have a quarter of their time.
+LEAST_TIME_S = 1.0
 
 T = TypeVar("T")
 
@@ -152,6 +154,7 @@ def send(settings: Settings, call: Call) -> Plan[Answer]:
     timeout_s = settings.timeout_s if call.timeout_s is None else call.timeout_s
     check_time("timeout_s", timeout_s)
     ends_at = time.monotonic() + timeout_s
+    least_s = min(LEAST_TIME_S, settings.attempt_timeout_s, timeout_s / 4)
     retries = 0
     while True:
         left_s = max(0.001, ends_at - time.monotonic())
@@ -160,10 +163,12 @@ def send(settings: Settings, call: Call) -> Plan[Answer]:
         if isinstance(answer, Answer):
             return answer
         delay_s = to_delay_s(retries, answer.retry_after_s)
-        is_too_late = time.monotonic() + delay_s >= ends_at
+        is_too_late = time.monotonic() + delay_s + least_s > ends_at
         if not answer.retryable or retries >= settings.max_retries or is_too_late:
             raise answer
         yield Wait(delay_s)
+        if time.monotonic() + least_s > ends_at:
+            raise answer
         retries += 1
 
 
