@@ -2,7 +2,10 @@ import { invalidArgument, type TabbatError, unexpectedResponse } from './error.t
 import type { Answer, CallOptions, Send } from './transport.ts'
 
 export type VerifyOptions = CallOptions & {
-  /** 1 to 255 visible characters; without it, each call makes its own. The same key never pays twice. */
+  /**
+   * 1 to 255 visible characters; without it, each call makes its own. The same key causes at most two paid calls in 24 hours
+   * (`TABBAT_PAID_CALLS` of the server), and an answer is not paid for again.
+   */
   readonly idempotencyKey?: string | undefined
   /** Your reference of the customer's consent, without personal data. */
   readonly consentReference?: string | undefined
@@ -45,7 +48,7 @@ export type Pending = {
 
 export type VerificationResult<Person> = Verified<Person> | NotVerified | Pending
 
-/** The Idempotency-Key is made before the first attempt and kept for all of them, so that a retry is never paid twice. */
+/** The Idempotency-Key is made before the first attempt and kept for all of them: an answer is not paid for again. */
 export async function verify<Person>(
   send: Send,
   path: string,

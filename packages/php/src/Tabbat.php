@@ -41,7 +41,8 @@ final class Tabbat
     /**
      * Verifies a NIN against a phone number.
      *
-     * @param ?string $idempotencyKey 1 to 255 visible characters; without it, each call makes its own. The same key never pays twice.
+     * @param ?string $idempotencyKey 1 to 255 visible characters; without it, each call makes its own. The same key causes at most two paid
+     *     calls in 24 hours (TABBAT_PAID_CALLS of the server), and an answer is not paid for again.
      * @param ?string $consentReference Your reference of the customer's consent, without personal data.
      * @param ?string $purpose What the verification is for, in one word. The operator may allow certain words only.
      * @param bool|int $respondAsync Answer later: true at once, a number after so many seconds at most.

@@ -72,7 +72,8 @@ class AsyncTabbat:
     ) -> "VerificationResult[NinPerson]":
         """Verifies a NIN against a phone number.
 
-        :param idempotency_key: 1 to 255 visible characters; without it, each call makes its own. The same key never pays twice.
+        :param idempotency_key: 1 to 255 visible characters; without it, each call makes its own. The same key causes at
+            most two paid calls in 24 hours (TABBAT_PAID_CALLS of the server), and an answer is not paid for again.
         :param consent_reference: Your reference of the customer's consent, without personal data.
         :param purpose: What the verification is for, in one word. The operator may allow certain words only.
         :param respond_async: Answer later: ``True`` at once, a number after so many seconds at most.

@@ -26,7 +26,7 @@ def verify(
     respond_async: Union[bool, int],
     timeout_s: Optional[float],
 ) -> "Plan[VerificationResult[Any]]":
-    """The Idempotency-Key is made before the first attempt and kept for all of them, so that a retry is never paid twice."""
+    """The Idempotency-Key is made before the first attempt and kept for all of them: an answer is not paid for again."""
     sent = {name: value for name, value in request.items() if value is not None}
     headers = to_post_headers(idempotency_key)
     if consent_reference is not None:
