@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEvent, toEventBody } from '../../src/contract/event.ts'
@@ -38,12 +41,14 @@ it.each(RECEIVERS.filter(({ language, command }) => language !== 'PHP' && isInst
   },
 )
 
-describe.each(RECEIVERS)('the receiver in $language', ({ language, command, args }) => {
+describe.each(RECEIVERS)('the receiver in $language', ({ command, args }) => {
   const canRun = isInstalled(command)
   const secret = createSecret()
   const printed: string[] = []
   let child: ChildProcess
   let url: string
+  /** Where PHP, which keeps nothing in memory, keeps what it has seen. */
+  let seenFolder: string
 
   /** PHP prints that it is ready on standard error, and lines of its own. */
   const waitForLine = async (isWanted: (line: string) => boolean) => {
@@ -58,10 +63,16 @@ describe.each(RECEIVERS)('the receiver in $language', ({ language, command, args
     if (!canRun) return
     const port = await findPort()
     url = `http://127.0.0.1:${port}/hooks`
-    child = spawn(command, args(port), { env: { ...process.env, WEBHOOK_SECRET: secret, PORT: port } })
+    seenFolder = mkdtempSync(join(tmpdir(), 'tabbat-seen-'))
+    const settings = { WEBHOOK_SECRET: secret, PORT: port, SEEN_FOLDER: seenFolder }
+    child = spawn(command, args(port), { env: { ...process.env, ...settings } })
     await waitForLine((line) => /ready|started/.test(line))
   })
-  afterAll(() => void (canRun && child.kill()))
+  afterAll(() => {
+    if (!canRun) return
+    child.kill()
+    rmSync(seenFolder, { recursive: true, force: true })
+  })
 
   const data = { reference: 'ver_1', status: 'VERIFIED', mode: 'test' }
   const event = createEvent({
@@ -85,9 +96,17 @@ describe.each(RECEIVERS)('the receiver in $language', ({ language, command, args
       expect(await send([secret])).toBe(204)
       const lines = () => printed.filter((line) => line === 'verification.completed ver_1 VERIFIED')
       while (lines().length === 0) await once(child.stdout ?? child, 'data')
-      if (language !== 'PHP') expect(lines()).toHaveLength(1)
+      expect(lines()).toHaveLength(1)
     },
   )
+
+  it.skipIf(!canRun || command !== 'php')('asks for an event again that it could not keep', async () => {
+    rmSync(seenFolder, { recursive: true })
+    writeFileSync(seenFolder, '')
+    expect(await send([secret], { id: 'evt_2' })).toBe(500)
+    rmSync(seenFolder)
+    expect(await send([secret], { id: 'evt_2' })).toBe(204)
+  })
 
   it.skipIf(!canRun)('refuses a forged, changed or old event', async () => {
     expect(await send([createSecret()])).toBe(401)

@@ -25,13 +25,35 @@ function isGenuine(string $body): bool
     return false;
 }
 
+/**
+ * False if the id was seen: an event may arrive more than once. Null if it could not be kept. Here each id is a file, which only one request
+ * can create. In production, insert the id into a table with a unique column.
+ */
+function keepId(string $id): ?bool
+{
+    $folder = getenv('SEEN_FOLDER') ?: sys_get_temp_dir() . '/tabbat-webhooks';
+    $file = $folder . '/' . hash('sha256', $id);
+    @mkdir($folder, 0700, true);
+    if (@fopen($file, 'x') !== false) {
+        return true;
+    }
+    return file_exists($file) ? false : null;
+}
+
 // The signature is over these bytes: do not parse and print the body before.
 $body = file_get_contents('php://input');
 if (!isGenuine($body)) {
     http_response_code(401);
     exit;
 }
-// In production, first insert the webhook-id into a table with a unique column: an event may arrive more than once.
-$event = json_decode($body, true);
-file_put_contents('php://stdout', "{$event['type']} {$event['data']['reference']} {$event['data']['status']}\n");
+$isNew = keepId($_SERVER['HTTP_WEBHOOK_ID']);
+if ($isNew === null) {
+    // It will be sent again.
+    http_response_code(500);
+    exit;
+}
+if ($isNew) {
+    $event = json_decode($body, true);
+    file_put_contents('php://stdout', "{$event['type']} {$event['data']['reference']} {$event['data']['status']}\n");
+}
 http_response_code(204);
