@@ -265,6 +265,21 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     visitor.expectClean()
   })
 
+  it('does not say that nothing is wrong before all checks were made', async () => {
+    const { page } = visitor
+    await page.route('**/admin/health', async (route) => {
+      const health = await (await route.fetch()).json()
+      const checks = [{ check: 'disk', status: 'ok', text: 'There is space.' }]
+      await route.fulfill({ json: { ...health, status: 'ok', data_checked_at: null, checks } })
+    })
+    await open(page)
+    await signIn(page, 'ada')
+    await page.getByText('1 checks are fine, those of the data are being made…').waitFor()
+    expect(await page.getByText('No warnings').count()).toBe(0)
+    await page.unrouteAll({ behavior: 'wait' })
+    visitor.expectClean()
+  })
+
   it('sends a form once on a slow network', async () => {
     const { page } = visitor
     await open(page)

@@ -61,7 +61,7 @@ export function HealthStrip() {
   )
 }
 
-function Others({ health: { checks } }: { health: Health }) {
+function Others({ health: { checks, data_checked_at: dataCheckedAt } }: { health: Health }) {
   const [isOpen, setOpen] = useState(false)
   const have = (wanted: Health['status'] | 'skipped') => checks.filter(({ status }) => status === wanted)
   const [warnings, fine, skipped] = [have('warning'), have('ok'), have('skipped')]
@@ -69,10 +69,11 @@ function Others({ health: { checks } }: { health: Health }) {
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {warnings.length > 0
-          ? `${toCount(warnings.length)} ${warnings.length === 1 ? 'warning' : 'warnings'}`
-          : 'No warnings'}
-        {`, ${toCount(fine.length)} checks are fine`}
+          ? `${toCount(warnings.length)} ${warnings.length === 1 ? 'warning' : 'warnings'}, `
+          : dataCheckedAt !== null && 'No warnings, '}
+        {`${toCount(fine.length)} checks are fine`}
         {skipped.length > 0 && `, ${toCount(skipped.length)} skipped`}
+        {dataCheckedAt === null && ', those of the data are being made…'}
       </summary>
       {isOpen && <CheckList checks={[...warnings, ...fine, ...skipped]} />}
     </details>
