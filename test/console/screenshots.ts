@@ -51,6 +51,7 @@ try {
       await page.goto(`${server.admin}/console#/${name}${filters && `?${filters}`}`)
       await page.getByRole('heading', { name: title, level: 1 }).waitFor()
       await page.getByText(ready).filter({ visible: true }).first().waitFor()
+      await page.getByText(/^\d+ warnings, /).waitFor()
       if (name === 'try') {
         await page.getByRole('button', { name: 'Send' }).click()
         await page.getByText('VERIFIED', { exact: true }).first().waitFor()
@@ -63,6 +64,8 @@ try {
       }
       await page.evaluate('scrollTo(0, 0)')
       await page.mouse.move(0, 0)
+      // The frame in which nothing is below the pointer any more.
+      await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
       await page.locator('.loading, [aria-busy=true]').first().waitFor({ state: 'detached' })
       await page.screenshot({
         path: join(FOLDER, `${filters ? `${name}-${filters.split('=')[1]}` : name}-${colorScheme}.png`),
