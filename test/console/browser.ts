@@ -76,6 +76,10 @@ export const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 /** Serious and critical findings of axe, for all rules or the given ones. Evaluated directly, because the content security policy blocks its script; without its preloading, which a page of a folder refuses. */
 export async function findAxeViolations(page: Page, rules?: readonly string[]): Promise<Finding[]> {
   await page.evaluate(AXE)
+  // After a change of the theme, colours change for a moment. Other animations may last for ever.
+  await page.evaluate(
+    'Promise.allSettled(document.getAnimations().filter((each) => each instanceof CSSTransition).map(({ finished }) => finished))',
+  )
   // Of what is right, nothing is described or sent: that takes as long as the look itself.
   const options = { preload: false, resultTypes: ['violations'], ...(rules && { runOnly: rules }) }
   const violations = (await page.evaluate(
