@@ -220,7 +220,7 @@ const toKey = ({ name, scope }: Pick<SeenFinding, 'name' | 'scope'>) => JSON.str
 /** A node without a heartbeat for this long is gone, and so is what it found. */
 const GONE_MS = 60_000
 
-/** Whatever a node that is gone has found about itself may still be so: nobody knows. */
+/** What a node that is gone has found about itself may still hold. No other node checks it. */
 async function forgetGoneNodes(tx: Database, node: string, now: number): Promise<void> {
   const gone = await tx
     .prepare(
