@@ -28,25 +28,23 @@ const MAX_KEPT = 32
 
 export function createRunningClock(wallNow: () => number = () => performance.now()): RunningClock {
   let tickedAt = wallNow()
-  let totalMs = 0
+  let ranAtTick = tickedAt
   let kept: Standstill[] = []
   /** The standstill since the last tick, if there is one. */
   const current = (now: number): Standstill | undefined =>
     now - tickedAt > ORDINARY_MS ? { from: tickedAt + ORDINARY_MS, until: now } : undefined
+  // When a process is restored from a checkpoint, its monotonic clock may be set back. That is not time either.
+  const toNow = (now: number) => ranAtTick + Math.min(Math.max(now - tickedAt, 0), ORDINARY_MS)
   return {
     tick: () => {
       const now = wallNow()
       const ended = current(now)
+      if (ended) kept = [...kept.slice(1 - MAX_KEPT), ended]
+      if (now < tickedAt) kept = []
+      ranAtTick = toNow(now)
       tickedAt = now
-      if (!ended) return
-      totalMs += ended.until - ended.from
-      kept = [...kept.slice(1 - MAX_KEPT), ended]
     },
-    now: () => {
-      const now = wallNow()
-      const { from, until } = current(now) ?? { from: now, until: now }
-      return now - totalMs - (until - from)
-    },
+    now: () => toNow(wallNow()),
     ranMs: (since) => {
       const now = wallNow()
       const lasting = current(now)

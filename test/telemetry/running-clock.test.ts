@@ -36,6 +36,20 @@ describe('the running clock', () => {
     expect(clock.ranMs(1000)).toBe(wall.ms - 1000 - 750 - 2000)
   })
 
+  it('goes on when the monotonic clock is set forth and back, as in a restored process', () => {
+    const { wall, clock } = run([100, 100])
+    const before = clock.now()
+    for (const step of [16 * 60_000, -16 * 60_000, -1_000_000, 1_000_000]) {
+      wall.ms += step
+      clock.tick()
+      expect(clock.now() - before).toBeGreaterThanOrEqual(0)
+      expect(clock.now() - before).toBeLessThanOrEqual(500)
+      expect(clock.ranMs(wall.ms)).toBe(0)
+    }
+    wall.ms -= 5000
+    expect(clock.now() - before).toBeGreaterThanOrEqual(0)
+  })
+
   it('never runs backwards, nor faster than the time', () => {
     const step = fc.record({ ms: fc.integer({ min: 0, max: 5000 }), isTick: fc.boolean() })
     fc.assert(
