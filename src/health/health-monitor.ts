@@ -1,6 +1,6 @@
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { Context } from '../context/context.ts'
-import type { SeenFinding } from '../notices/incident-table.ts'
+import type { SeenFinding } from '../notices/node-findings.ts'
 import { runDataChecks } from './data-checks.ts'
 import { type Finding, skipped, toParts } from './finding.ts'
 import { runLocalChecks } from './local-checks.ts'

@@ -4,8 +4,9 @@ import type { Log } from '../telemetry/log.ts'
 import { startPoll } from '../webhooks/delivery.ts'
 import { type Channel, openChannels, toProblemText } from './channels.ts'
 import { type IncidentState, type NoticeKind, stepIncident } from './incident-rules.ts'
-import type { DueNotice, IncidentTable, SeenFinding } from './incident-table.ts'
+import type { DueNotice, IncidentTable } from './incident-table.ts'
 import { toMessage, toTestMessage } from './message.ts'
+import type { SeenFinding } from './node-findings.ts'
 import { type NoticeConfig, toQuietHours } from './settings.ts'
 
 /** Tells people of incidents. */
