@@ -122,7 +122,9 @@ function prepare(name: string, unit: Unit, given: string | readonly string[]) {
   // As with systemd, what the files say wins.
   for (const file of unit.get('EnvironmentFile') ?? []) readEnvironment(environment, toText(file))
   const expand = (text: string) =>
-    toText(text).replace(/\$\{?(\w+)\}?/g, (_match, variable: string) => environment[variable] ?? '')
+    toText(text).replace(/\$\$|\$\{?(\w+)\}?/g, (match, variable: string) =>
+      match === '$$' ? '$' : (environment[variable] ?? ''),
+    )
   const command = typeof given === 'string' ? words([expand(given)]) : given.map(expand)
   return { command, environment, user }
 }

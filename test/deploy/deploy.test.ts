@@ -64,6 +64,7 @@ describe.each([
     ['backup', '/tmp'],
     ['backup', '/dev/shm/backups'],
     ['backup', 'tmp/backups'],
+    ['backup', 'tmp'],
     ['backup', '/var/lib/../tmp/backups'],
     ['backup', '//tmp/backups'],
     ['import', 'nin', '/proc/self/root/tmp/people.ndjson'],
@@ -111,6 +112,11 @@ describe.each([
     const { status, stdout, stderr } = run(...args)
     expect([status, stderr]).toEqual([0, ''])
     expect(stdout.split('\n').slice(-args.length - 1, -1)).toEqual(args)
+  })
+
+  it('doubles each $, which systemd undoes: it would put a variable there', () => {
+    const { stdout } = run('keys', 'create', '--name', '$HOME', '', 'a $b $$ "c"')
+    expect(stdout.split('\n').slice(-4, -1)).toEqual(['$$HOME', '', 'a $$b $$$$ "c"'])
   })
 })
 
