@@ -71,7 +71,7 @@ function Others({ health: { checks, data_checked_at: dataCheckedAt } }: { health
         {warnings.length > 0
           ? `${toCount(warnings.length)} ${warnings.length === 1 ? 'warning' : 'warnings'}, `
           : dataCheckedAt !== null && 'No warnings, '}
-        {`${toCount(fine.length)} checks are fine`}
+        {`${toCount(fine.length)} ${fine.length === 1 ? 'check is' : 'checks are'} fine`}
         {skipped.length > 0 && `, ${toCount(skipped.length)} skipped`}
         {dataCheckedAt === null && ', those of the data are being made…'}
       </summary>
