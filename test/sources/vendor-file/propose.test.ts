@@ -112,6 +112,11 @@ describe('a proposed vendor file', () => {
     expect(propose().file.rules.look_up?.[1]?.if).toEqual({ status: [200], present: ['data'] })
   })
 
+  it.each(['nin', 'nin_number', 'idNumber', 'number'])('finds the number under the name %s', (name) => {
+    const { answers } = propose({ answers: { nin: { data: { first_name: 'ADA', [name]: '1' } } } }).file
+    expect(answers.nin).toMatchObject({ number: { at: [name] } })
+  })
+
   it('says which field of the record is a guess', () => {
     const { file, left } = propose({ answers: { nin: { data: { first_name: 'ADA', ref: 1 } } } })
     expect(file.answers.nin).toMatchObject({ record: ['data'], number: { at: ['nin'] }, phones: ['phone'] })

@@ -84,6 +84,13 @@ describe('a saved answer', () => {
     expect([problem, record]).toEqual([undefined, expect.objectContaining({ nin_number: '12345678909' })])
   })
 
+  it('without a phone is tried as if another had been asked about', () => {
+    const { phone_number: _, ...entity } = ENTITY
+    const { asked, problem } = look({ entity })
+    expect(asked).toEqual({ number: '12345678901', phone: expect.stringMatching(/^\d{10}$/) })
+    expect(problem).toBe('no_phone')
+  })
+
   it('may have the names of our fields', () => {
     const answer = {
       rules: 'look_up',
