@@ -5,6 +5,7 @@ import {
   fsyncSync,
   linkSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -13,7 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { refuseForeignOwner, refuseUntrustedPath, toWord, UntrustedPath } from './trusted-path.ts'
 
 /**
@@ -85,13 +86,30 @@ export function createSecretFile(path: string, text: string): boolean {
 
 /** Replaces such a file at once. */
 export function replaceSecretFile(path: string, text: string): void {
-  renameSync(writeDraft(path, text), path)
+  const draft = writeDraft(path, text)
+  try {
+    renameSync(draft, path)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
   syncFolder(path)
 }
 
+/** Deletes what crashes left beside the file, and nothing else: copies that the operator keeps there have names of his own. */
+export function deleteDrafts(path: string): void {
+  const folder = dirname(path)
+  const start = `${basename(path)}${DRAFT}`
+  for (const name of readdirSync(folder))
+    if (name.startsWith(start) && UUID.test(name.slice(start.length))) rmSync(join(folder, name))
+}
+
+const DRAFT = '.draft-'
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 function writeDraft(path: string, text: string): string {
   // Not the process id: in two containers that share a folder, it is the same.
-  const draft = `${path}.${randomUUID().slice(0, 8)}`
+  const draft = `${path}${DRAFT}${randomUUID()}`
   const file = openSync(draft, 'wx', 0o600)
   try {
     writeFileSync(file, text)

@@ -1,5 +1,4 @@
-import { readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { readFileSync, realpathSync } from 'node:fs'
 import { type Keyring, sealCarried } from '../crypto/keyring.ts'
 import {
   createRootKeyText,
@@ -10,6 +9,7 @@ import {
   writeRootKeyFile,
 } from '../crypto/root-key.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
+import { deleteDrafts } from '../crypto/secret-file.ts'
 import { loadKeyring } from '../database/load-keyring.ts'
 import type { MetaTable } from '../database/meta-table.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
@@ -181,9 +181,7 @@ const hasLeftovers = ({ candidates, origin }: RootKeys, current: string) =>
 /** Leaves only the present key in the file, and deletes drafts that a crash left beside it. */
 function dropPredecessor(where: string, current: string): void {
   writeFile(where, [findText(where, current)])
-  const path = realpathSync(where)
-  for (const name of readdirSync(dirname(path)))
-    if (name.startsWith(`${basename(path)}.`) && /\.\d+$/.test(name)) rmSync(join(dirname(path), name))
+  deleteDrafts(realpathSync(where))
 }
 
 function findText(where: string, fingerprint: string): string {

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -17,6 +18,7 @@ import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   createSecretFile,
+  deleteDrafts,
   isReadableByAll,
   readSecretFile,
   replaceSecretFile,
@@ -158,6 +160,20 @@ describe('a new secret file', () => {
     expect(statSync(path).ino).not.toBe(before)
     expect(readdirSync(join(path, '..'))).toEqual(['secret'])
   })
+
+  it('that cannot be replaced is an error, and leaves no draft', () => {
+    mkdirSync(path)
+    expect(() => replaceSecretFile(path, SECRET)).toThrow(expect.objectContaining({ syscall: 'rename' }))
+    expect(readdirSync(join(path, '..'))).toEqual(['secret'])
+  })
+})
+
+it('drafts of this file are deleted, and no other files', () => {
+  const [id, others] = [randomUUID(), ['secret', 'secret.20260301', 'secret.draft-2', 'secret.old.key']]
+  for (const name of [...others, `secret.draft-${id}`, `other.draft-${id}`])
+    writeFileSync(join(path, '..', name), SECRET)
+  deleteDrafts(path)
+  expect(readdirSync(join(path, '..')).toSorted()).toEqual([`other.draft-${id}`, ...others])
 })
 
 it.skipIf(process.getuid === undefined)('a warning is due for a file that everyone can read', () => {

@@ -1,8 +1,11 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRootKeyText, writeRootKeyFile } from '../../src/crypto/root-key.ts'
 import { loadKeyring } from '../../src/database/load-keyring.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
+import type { Settings } from '../process/tabbat.ts'
 import { tabbat } from './run.ts'
 import {
   keyFileOf,
@@ -15,6 +18,11 @@ import {
   toNumber,
   withSealed,
 } from './sealed-registry.ts'
+
+const keyFilesOf = (settings: Settings) =>
+  readdirSync(dirname(keyFileOf(settings)))
+    .filter((name) => name.startsWith('root.key'))
+    .toSorted()
 
 describe.concurrent('keys rotate-root', () => {
   it('reports what was done and what remains to do', async () => {
@@ -62,10 +70,26 @@ describe.concurrent('keys rotate-root', () => {
     const path = keyFileOf(settings)
     const [present = ''] = keysOf(settings)
     writeRootKeyFile(path, [present, createRootKeyText()])
-    writeFileSync(`${path}.4711`, present)
+    writeFileSync(`${path}.draft-${randomUUID()}`, present)
     expect(await rotate(settings)).toMatchObject({ outcome: 'tidied', version: 1 })
     expect(keysOf(settings)).toEqual([present])
-    expect(() => rmSync(`${path}.4711`)).toThrow(/ENOENT/)
+    expect(keyFilesOf(settings)).toEqual(['root.key'])
+  })
+
+  it("leaves the operator's copies of the old key beside the file", async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 0, 2)
+    const [present = ''] = keysOf(settings)
+    const copies = [
+      'root.key.20260301',
+      'root.key.1',
+      'root.key.4f1d22ab',
+      'root.key.draft-1',
+      'root.key.old',
+    ]
+    for (const copy of copies) writeFileSync(join(dirname(keyFileOf(settings)), copy), present)
+    expect(await rotate(settings)).toMatchObject({ outcome: 'rotated', version: 2 })
+    expect(keyFilesOf(settings)).toEqual(['root.key', ...copies].toSorted())
   })
 })
 
