@@ -138,8 +138,11 @@ const MOBILE = new RegExp(
     `([789]${SEPARATOR}[01](?:${SEPARATOR}[0-9]){8})(?![0-9])`,
   'g',
 )
-/** A complete number of another country: readable, and not a Nigerian mobile. */
-const FOREIGN = /^(\+|00)(?!234)[1-9][0-9]{7,13}$/
+/**
+ * A complete number of another country: readable, and not a Nigerian mobile. One that begins like a Nigerian mobile has more than ten
+ * digits in every country: with fewer, its 234 was dropped, or a zero was added.
+ */
+const FOREIGN = /^(\+|00)(?!234|[789][01][0-9]{6,8}$)[1-9][0-9]{7,13}$/
 
 /** One part between two separators. Leftover digits make the whole part unreadable. */
 function readPart(part: string): readonly string[] {

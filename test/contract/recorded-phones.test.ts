@@ -83,6 +83,17 @@ describe('the phones of a record', () => {
     '0803 123 4567 8',
     '08031234567.0',
     '8.03E+09',
+    // Mobiles without their 234, or with one zero too many. The last ones are cut besides.
+    '+8031234567',
+    '+ 803 123 4567',
+    '008031234567',
+    '00 8031234567',
+    '+08031234567',
+    '0008031234567',
+    '+7011234567',
+    '+9161234567',
+    '+803123456',
+    '0080312345',
     'hidden',
     '01-2345678',
     'ext. 12',
@@ -99,11 +110,30 @@ describe('the phones of a record', () => {
     expect(readRecordedPhones(`${A}, 080****4567`)).toEqual([A, UNREADABLE])
     expect(readRecordedPhones([A, { number: B }])).toEqual([A, UNREADABLE])
     expect(readRecordedPhones(`${A}/8`)).toEqual([A, UNREADABLE])
+    expect(readRecordedPhones(`${A}, +8091234567`)).toEqual([A, UNREADABLE])
   })
 
   it('may be of another country: that can be read, and is no Nigerian mobile', () => {
     expect(readRecordedPhones('+44 7911 123456')).toEqual(['+447911123456'])
     expect(readRecordedPhones('0044 7911 123456')).toEqual(['+447911123456'])
+  })
+
+  it.each([
+    '+12025550123',
+    '+22890123456',
+    '+233201234567',
+    '+4915112345678',
+    '+79161234567',
+    '+71234567890',
+    '+80012345678',
+    '+81312345678',
+    '+819012345678',
+    '+905321234567',
+    '+919812345678',
+    '+971501234567',
+  ])('may be of another country, as %s is', (phone) => {
+    expect(readRecordedPhones(phone)).toEqual([phone])
+    expect(readRecordedPhones(phone.replace('+', '00'))).toEqual([phone])
   })
 
   it.each(['(', '-', '.', '7 0 ', '2 3 4 ', '(0)'])('are searched in bounded time in many %j', (sign) => {
