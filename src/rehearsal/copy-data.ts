@@ -2,11 +2,13 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node
 import { join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import type { Config } from '../context/config.ts'
 import { runKeyCommand } from '../crypto/root-key-command.ts'
 import { readSecretFile } from '../crypto/secret-file.ts'
 import type { Database } from '../database/database.ts'
+import { HEARTBEATS } from '../database/node-table.ts'
 import { openDatabase, SQLITE_FILE } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
 import { ERASURES_FILE } from '../people/erasures-file.ts'
@@ -121,31 +123,40 @@ async function withCopy<T>(
   }
 }
 
-/** A server renews its row every second. */
-const RENEWED_MS = 15_000
-const LOOK_AGAIN_MS = 4000
+/** A server renews its row in this time, unless it stands still. */
+const LOOK_AGAIN_MS = HEARTBEATS.postgres.deadMs + HEARTBEATS.postgres.everyMs
 
-/** Throws if a server uses the database: then it is not a copy, or the copy is in use. */
-export async function refuseRunningServers(data: CopiedData): Promise<void> {
+/**
+ * Throws if a server uses the database of PostgreSQL: then it is not a copy, or the copy is in use. No clock decides this: rows of a server
+ * that was killed stay as they are, and a server that stands still stays connected.
+ */
+export async function refuseRunningServers(
+  data: CopiedData,
+  lookAgain: () => Promise<unknown> = () => pause(LOOK_AGAIN_MS),
+): Promise<void> {
   // It may be live, so nothing of it is changed before it is known.
-  const readLast = () =>
+  const look = () =>
     withCopy(
       data,
-      async (database) => {
-        const row = await database.prepare('SELECT MAX(seen_at) AS seen_at FROM nodes').get()
-        return Number(row?.seen_at ?? 0)
-      },
+      async (database) => ({
+        beats: await database.prepare('SELECT owner, seen_at FROM nodes ORDER BY owner').all(),
+        sessions: (await database.prepare(SESSIONS).all()).map(({ pid }) => Number(pid)),
+      }),
       true,
     )
-  const last = await readLast()
-  if (last < Date.now() - RENEWED_MS) return
-  // It may be the row of a server that was killed.
-  await pause(LOOK_AGAIN_MS)
-  if ((await readLast()) > last)
+  const before = await look()
+  await lookAgain()
+  const { beats, sessions } = await look()
+  const stay = sessions.some((pid) => before.sessions.includes(pid))
+  if (stay || !isDeepStrictEqual(beats, before.beats))
     throw new UserError(
       'A server is running on that database, so it is live, or another rehearsal uses it. Stop the server, or name a copy.',
     )
 }
+
+/** Of other programs of Tabbat. The name is shown to every role. */
+const SESSIONS = `SELECT pid FROM pg_stat_activity
+  WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'tabbat'`
 
 /** How many servers of an address of PostgreSQL can be written now. */
 export async function countWritable(databaseUrl: string): Promise<number> {
