@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { backup, DatabaseSync } from 'node:sqlite'
+import { type BackupOptions, backup, DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
@@ -30,7 +30,7 @@ export function createCopyFolders(folder: string, databaseUrl?: string): CopiedD
   return data
 }
 
-/** Pages of each step: other processes may write between two steps, and then it begins again. */
+/** Pages of each step. */
 const PAGES = 20_000
 
 /** Throws if there is nothing to copy. */
@@ -43,13 +43,19 @@ export function requireSqlite({ dataDir }: Config): void {
 }
 
 /** Copies the SQLite database by its online backup, while servers run. Only reads what it copies. */
-export async function copySqlite(config: Config, to: CopiedData): Promise<void> {
+export async function copySqlite(
+  config: Pick<Config, 'dataDir' | 'checkpointDir'>,
+  to: CopiedData,
+  steps: BackupOptions = { rate: PAGES },
+): Promise<void> {
   const path = join(config.dataDir, SQLITE_FILE)
   // Before the database: a checkpoint that is not in the copy would look like a log that was cut.
   copyLists(config, to.checkpointDir, () => true)
   const source = new DatabaseSync(path, { readOnly: true })
   try {
-    await backup(source, join(to.dataDir, SQLITE_FILE), { rate: PAGES })
+    // Without a snapshot, SQLite begins again after each commit of another process. It begins with the first read, not with BEGIN.
+    source.exec('BEGIN; SELECT COUNT(*) FROM sqlite_schema')
+    await backup(source, join(to.dataDir, SQLITE_FILE), steps)
   } finally {
     source.close()
   }
@@ -62,7 +68,7 @@ export const copyRemovals = (config: Config, folder: string) =>
 const LISTS = new RegExp(`^(checkpoints.*\\.log(\\.gz)?|${ERASURES_FILE}|${REVOCATIONS_FILE})$`)
 
 function copyLists(
-  { checkpointDir, dataDir }: Config,
+  { checkpointDir, dataDir }: Pick<Config, 'dataDir' | 'checkpointDir'>,
   folder: string,
   isWanted: (name: string) => boolean,
 ): void {

@@ -1,6 +1,8 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { refuseRunningServers } from '../../src/rehearsal/copy-data.ts'
-import { newFolder, POSTGRES } from '../engines.ts'
+import { copySqlite, createCopyFolders, refuseRunningServers } from '../../src/rehearsal/copy-data.ts'
+import { newFolder, POSTGRES, SQLITE } from '../engines.ts'
 import { execute, hasPostgres } from '../postgres.ts'
 
 const HOUR_MS = 3_600_000
@@ -57,4 +59,23 @@ describe.skipIf(!hasPostgres())('a database of PostgreSQL that is called a copy'
     const { refuse } = await createCopy()
     await expect(refuse()).resolves.toBeUndefined()
   })
+})
+
+it('copies a SQLite database as it was, while another process commits between all steps', async () => {
+  const { options, open } = await SQLITE.createPlace()
+  const server = await open()
+  const path = join(options.dataDir, 'tabbat.db')
+  const other = new DatabaseSync(path)
+  other.exec('CREATE TABLE written AS SELECT 0 AS step, zeroblob(400000) AS bytes')
+  let step = 0
+  const progress = () => {
+    // Not for ever, so that this ends if the copy begins again each time.
+    if (step < 500) other.prepare('INSERT INTO written (step) VALUES (?)').run(++step)
+  }
+  const to = createCopyFolders(newFolder())
+  await copySqlite({ dataDir: options.dataDir, checkpointDir: undefined }, to, { rate: 20, progress })
+  const copy = new DatabaseSync(join(to.dataDir, 'tabbat.db'))
+  expect(step).toBeGreaterThan(2)
+  expect(copy.prepare('SELECT MAX(step) AS step FROM written').get()).toEqual({ step: 0 })
+  for (const each of [copy, other, server]) await each.close()
 })
