@@ -1,3 +1,5 @@
+import { realpathSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import type { SignedFile } from '../audit/signed-file.ts'
 import {
@@ -101,19 +103,23 @@ export const toRevocationJson = ({ action, access, left }: Applied) => ({
 
 type Named = { readonly erasures?: readonly string[]; readonly revocations?: readonly string[] | false }
 
-/** The files that are named, which must exist; or else those beside the erasures that are named; or else the one of this node. */
+/** The files that are named, which must exist; or else those of this node and of the folders of the erasures that are named. */
 export async function readRevocationsFiles(
-  { erasures, revocations }: Named,
+  { erasures = [], revocations }: Named,
   folder: string,
 ): Promise<SignedFile[]> {
   if (Array.isArray(revocations)) return readNamed(revocations)
-  const files: SignedFile[] = []
-  for (const path of erasures ?? [folder]) {
-    const file = await readRevocationsFile(path)
-    if (file?.file.endsWith(REVOCATIONS_FILE)) files.push(file)
+  const files = new Map<string, SignedFile>()
+  for (const each of [folder, ...erasures.map(toFolder)]) {
+    const found = await readRevocationsFile(join(each, REVOCATIONS_FILE))
+    if (!found) continue
+    const file = realpathSync(found.file)
+    files.set(file, { ...found, file })
   }
-  return files
+  return [...files.values()]
 }
+
+const toFolder = (path: string) => (statSync(path).isDirectory() ? path : dirname(path))
 
 async function readNamed(paths: readonly string[]): Promise<SignedFile[]> {
   const files: SignedFile[] = []

@@ -47,7 +47,7 @@ export function addRestoreCommand(program: Command): void {
     )
     .option(
       '--revocations <path...>',
-      'revocations.log of the database, or its folder: what was revoked after the backup is revoked again; default: as --erasures',
+      'revocations.log of the database, or its folder: what was revoked after the backup is revoked again; default: those beside the checkpoints and in the folders of --erasures',
     )
     .option('--no-revocations', 'only show what was revoked after the backup')
     .option('--yes', 'with --force: do not ask for confirmation; required without a terminal')

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -242,6 +242,28 @@ describe.each(ENGINES)('revocations.log of several nodes, on %s', (engine) => {
       await store.accounts.setRole('adaobi', 'owner')
       expect(await keep(other, sealed)).toEqual({ open: 1 })
     })
+  })
+})
+
+describe('a restore finds revocations.log', () => {
+  it.each([
+    ['of this node, also with --erasures FILE', 'node', 'erasures.log'],
+    ['of this node, also with --erasures FOLDER', 'node', '.'],
+    ['beside the file of --erasures', 'copies', 'erasures.log'],
+    ['in the folder of --erasures', 'copies', '.'],
+    ['once, if all of these are one folder', 'both', 'erasures.log'],
+  ])('%s', async (_name, place, named) => {
+    const { settings, backup } = await createHistory('sqlite')
+    const target = await newTarget('sqlite', settings)
+    const copies = await newSettings('sqlite')
+    const [noted, erasures] = place === 'node' ? [target, copies] : [copies, copies]
+    const checkpoints = place === 'both' ? { TABBAT_CHECKPOINT_DIR: inFolder(copies, '') } : {}
+    writeFileSync(fileOf(noted), readFileSync(fileOf(settings)))
+    writeFileSync(inFolder(erasures, 'erasures.log'), '')
+    const args = ['restore', backup, '--erasures', inFolder(erasures, named), '--json']
+    const { code, stdout } = await tabbat({ ...target, ...checkpoints }, args)
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { revocation_files: [realpathSync(fileOf(noted))] }])
+    expect(await describeAccess(target)).toEqual(AS_AFTER)
   })
 })
 
