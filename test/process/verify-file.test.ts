@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -122,6 +122,24 @@ describe('tabbat verify-file', () => {
     expect(again.code).toBe(0)
     expect(readCsv(out)).toHaveLength(30)
     expect(existsSync(`${out}.state`)).toBe(false)
+  })
+
+  it('leaves no state that is cut off where the disk is full', async () => {
+    writeFileSync(input, toCsv(1))
+    // The address makes the state longer than the limit, which cuts a write short as a full disk does.
+    const url = `${server.url}/${'x'.repeat(2000)}`
+    const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TABBAT_DATA_DIR: newDataDir(), ...KEY }
+    const limited = ['-c', 'ulimit -f 1; exec "$@"', 'bash', TABBAT.file]
+    const { status, stderr } = spawnSync(
+      'bash',
+      [...limited, 'verify-file', 'nin', input, '--out', out, '--url', url],
+      { env, encoding: 'utf8' },
+    )
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringContaining(`error: ${out}.state cannot be written (EFBIG).`),
+    ])
+    expect(readdirSync(folder)).toEqual(['customers.csv'])
   })
 
   it('refuses to continue with another file', async () => {

@@ -8,6 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -229,12 +230,16 @@ function replaceFile(path: string, text: string): void {
   const next = `${path}.next`
   const file = openSync(next, 'w', 0o600)
   try {
-    writeSync(file, text)
+    // Unlike `writeSync`, it never writes only a part of the text.
+    writeFileSync(file, text)
     fsyncSync(file)
+    renameSync(next, path)
+  } catch (error) {
+    rmSync(next, { force: true })
+    throw error
   } finally {
     closeSync(file)
   }
-  renameSync(next, path)
 }
 
 function toState(text: string): RunState {

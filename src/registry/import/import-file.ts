@@ -8,7 +8,7 @@ import {
   lstatSync,
   openSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
@@ -296,10 +296,12 @@ function openRejects(path: string, keptBytes: number): Rejects {
     write: (rejects) => {
       if (rejects.length === 0) return
       const text = rejects.map((reject) => `${JSON.stringify(reject)}\n`).join('')
-      length += orRefuse(path, () => {
+      orRefuse(path, () => {
         file ??= openSync(path, 'a', 0o600)
-        return writeSync(file, text)
+        // Unlike `writeSync`, it never writes only a part of the text.
+        writeFileSync(file, text)
       })
+      length += Buffer.byteLength(text)
       unsure = true
     },
     sync: () => {

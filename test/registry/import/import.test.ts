@@ -22,13 +22,13 @@ beforeEach(() => {
   settings = { TABBAT_DATA_DIR: join(folder, 'data') }
 })
 
-function start(args: readonly string[]) {
+function start(args: readonly string[], shell = 'exec "$@"') {
   const env = { PATH: process.env.PATH ?? '', ...settings }
-  return spawn(resolve(TABBAT.file), ['import', ...args], { env, cwd: folder })
+  return spawn('bash', ['-c', shell, 'bash', resolve(TABBAT.file), 'import', ...args], { env, cwd: folder })
 }
 
-async function run(args: readonly string[], input = '') {
-  const child = start(args)
+async function run(args: readonly string[], input = '', shell?: string) {
+  const child = start(args, shell)
   child.stdin.end(input)
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
@@ -149,6 +149,20 @@ describe('rejected rows', () => {
     })
     expect(statSync(join(folder, 'people.ndjson.rejected')).mode & 0o777).toBe(0o600)
     expect(await withRegistry((_registry, count) => count())).toBe(1)
+  })
+
+  it('stop the import when the disk does not take all of them, and none is lost', async () => {
+    const [header, count] = ['nin_number,personal_info.phone_number\n', 60_000]
+    const name = file('people.csv', header + '1\n'.repeat(count))
+    // The limit cuts a write short, as a full disk does. Less than one chunk of rejected rows, more than the empty database.
+    const limited = await run(['nin', name], '', 'ulimit -f 4096; exec "$@"')
+    expect([limited.code, limited.stderr]).toEqual([
+      1,
+      expect.stringContaining('people.csv.rejected cannot be written (EFBIG)'),
+    ])
+    expect((await run(['nin', name])).code).toBe(2)
+    const rejects = readFileSync(join(folder, 'people.csv.rejected'), 'utf8').trimEnd().split('\n')
+    expect([rejects.length, JSON.parse(rejects.at(-1) ?? '')]).toMatchObject([count, { line: count + 1 }])
   })
 
   it('stop a strict import at the first of them', async () => {
