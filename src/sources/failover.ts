@@ -52,14 +52,14 @@ const TOO_LATE = 'too_late'
 /** Waits for the permit until the deadline. A permit that arrives later is released. A source without a guard needs none. */
 async function admitInTime<T>(
   { guard }: SourceQuery<T>,
-  { signal, begin, pay, person }: Search<T>,
+  { signal, begin, pay, person, lineage }: Search<T>,
 ): Promise<Permit | SkipReason | typeof TOO_LATE | undefined> {
   if (signal?.aborted) return TOO_LATE
   if (!guard) {
     await begin()
     return undefined
   }
-  const admitting = guard.admit({ pay, person })
+  const admitting = guard.admit({ pay, person, lineage, signal })
   const permit = await orWhenAborted(admitting, signal, (): typeof TOO_LATE => TOO_LATE)
   if (!signal?.aborted) return permit
   const release = (late: Permit | SkipReason) => typeof late !== 'string' && late.release()
@@ -188,6 +188,8 @@ export type Search<T> = {
   readonly pay: Pay
   /** The number that is asked about: the guards tell people apart by it. */
   readonly person?: string
+  /** That of the caller's key: keys take turns at the connections to a vendor. */
+  readonly lineage: string
   /** Numbers that must not be written to the audit log, even when a vendor's reference contains them. */
   readonly secrets?: readonly string[]
   readonly trace?: Pick<RequestTrace, 'startAttempt'> | undefined

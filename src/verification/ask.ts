@@ -123,6 +123,7 @@ function askExternal<T>(
         pay: toPay(commits, place),
         paid,
         person: number,
+        lineage: caller.lineage,
         secrets: [number.replace(/\D/g, ''), phone],
         trace: request.trace,
       })

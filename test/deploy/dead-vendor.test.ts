@@ -47,7 +47,7 @@ async function recordScrapes(): Promise<{ readonly scrapes: string[]; readonly r
 }
 
 async function verify(guard: CallGuard, isDead: boolean): Promise<string> {
-  const permit = await guard.admit({ pay: async () => ({ refund: () => {} }) })
+  const permit = await guard.admit({ pay: async () => ({ refund: () => {} }), lineage: 'key' })
   if (typeof permit === 'string') return 'source_unavailable'
   permit.settle(isDead ? new SourceError('dojah', 'timeout', { problem: 'too_slow' }) : 'found', 100)
   return isDead ? 'source_timeout' : 'verified'

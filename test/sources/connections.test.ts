@@ -7,6 +7,8 @@ import { bearer, openTestApp } from '../app.ts'
 
 const CONNECTIONS = 4
 const CALLERS = 4 * CONNECTIONS
+/** Callers wait for a second only. */
+const SOON = { interval: 2 }
 
 const opened: { close: () => unknown }[] = []
 afterEach(async () => {
@@ -45,6 +47,7 @@ async function openHeldVendor(answersAt: number) {
     asked,
     waiting: () => waiting.length,
     answerAll,
+    answerNext: () => waiting.shift()?.(),
   }
 }
 
@@ -60,17 +63,18 @@ async function openShop(settings: Record<string, string> = {}, answersAt = Numbe
     ...settings,
   })
   opened.push(server)
-  const headers = bearer(await server.createKey({ mode: 'live' }))
-  const ask = (caller: number) =>
+  const toAsk = (key: string) => (caller: number) =>
     server.app.inject({
       method: 'POST',
       url: '/api/v2/kyc/verify-nin',
-      headers,
+      headers: bearer(key),
       payload: { nin: toNin(caller), phone: toPhone(caller) },
     })
+  const ask = toAsk(await server.createKey({ mode: 'live' }))
+  const askByOther = toAsk(await server.createKey({ mode: 'live' }))
   const { sourceChain } = server.context
   const read = () => sourceChain.connections.get('dojah')?.read()
-  return { vendor, ask, read, sourceChain }
+  return { vendor, ask, askByOther, read, sourceChain }
 }
 
 it('callers wait for a connection in turn: each is asked and paid for once, and nothing counts against the vendor', async () => {
@@ -86,6 +90,27 @@ it('callers wait for a connection in turn: each is asked and paid for once, and 
     failures: 0,
     skipped: 0,
   })
+})
+
+it('a caller of another key waits for one call of the key that came before, not for all', async () => {
+  const { vendor, ask, askByOther, read } = await openShop({ TABBAT_DOJAH_CONNECTIONS: '1' })
+  const answers = [ask(0)]
+  await expect.poll(vendor.waiting, SOON).toBe(1)
+  answers.push(ask(1), ask(2))
+  await expect.poll(read, SOON).toEqual({ inUse: 1, waiting: 2 })
+  answers.push(askByOther(100))
+  await expect.poll(read, SOON).toEqual({ inUse: 1, waiting: 3 })
+  for (const asked of [2, 3]) {
+    vendor.answerNext()
+    await expect.poll(() => vendor.asked.length, SOON).toBe(asked)
+  }
+  expect(vendor.asked.indexOf(toNin(100))).toBe(2)
+  const answerAll = () => {
+    vendor.answerAll()
+    return read()
+  }
+  await expect.poll(answerAll, SOON).toEqual({ inUse: 0, waiting: 0 })
+  await Promise.all(answers)
 })
 
 it('after a second of waiting the answer is 503 with Retry-After, unasked and unpaid', async () => {

@@ -13,6 +13,7 @@ export const createSearch = (options: Partial<Search<Person>> = {}): Search<Pers
   signal: AbortSignal.timeout(5000),
   begin: async () => {},
   pay: async () => ({ refund: () => {} }),
+  lineage: 'key',
   ...options,
 })
 

@@ -17,6 +17,7 @@ it('a request that joined one without paid calls left calls the source itself', 
     singleFlight.share(QUESTION, [query], {
       sourceAttempts,
       signal: undefined,
+      lineage: 'key',
       begin: async () => {},
       pay: () => refused,
     })
@@ -48,6 +49,7 @@ it('a request that joined one that was refused calls the source itself, after it
     singleFlight.share(QUESTION, [query], {
       sourceAttempts: [],
       signal: undefined,
+      lineage: 'key',
       begin: () => {
         steps.push(`${name} begins`)
         return begin()
@@ -80,6 +82,7 @@ function countingSource() {
 const createSearch = () => ({
   sourceAttempts: [] as SourceAttempt[],
   signal: undefined,
+  lineage: 'key',
   begin: async () => {},
   pay: async () => 'spend_cap' as const,
 })

@@ -48,6 +48,10 @@ export type Pay = (source: string) => Promise<Spending | 'spend_cap' | 'paid_cal
 
 type GuardedCall = {
   readonly pay: Pay
+  /** That of the caller's key: see `Connections`. */
+  readonly lineage: string
+  /** The deadline of the search. */
+  readonly signal?: AbortSignal | undefined
   /** The number that is asked about. */
   readonly person?: string | undefined
 }
@@ -208,7 +212,7 @@ function createAdmit(parts: AdmitParts): CallGuard['admit'] {
   return async (call) => {
     const refusal = findSkip()
     if (refusal) return skip(refusal)
-    if (!(await connections.enter())) return 'busy'
+    if (!(await connections.enter(call.lineage, call.signal))) return 'busy'
     let permit: Permit | SkipReason | undefined
     try {
       permit = await payAndAdmit(call)

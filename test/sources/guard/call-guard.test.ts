@@ -18,7 +18,7 @@ const openGuard = () => {
   const options = { now: () => clock.ms, onEvent: (event: GuardEvent) => void events.push(event) }
   const opened = createCallGuard('dojah', 'verify_nin', sharedState, options)
   const admit = (call: { readonly person?: string } = {}) =>
-    opened.admit({ pay: async () => ({ refund }), ...call })
+    opened.admit({ pay: async () => ({ refund }), lineage: 'key', ...call })
   const guard = { ...opened, admit }
   return { guard, clock, events, refunds: () => refunds }
 }

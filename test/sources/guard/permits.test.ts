@@ -34,7 +34,7 @@ function openGuard(connections: Connections = createConnections(1, 1)) {
       },
     }
   }
-  const ask = (person = '', payWith = pay) => guard.admit({ pay: payWith, person })
+  const ask = (person = '', payWith = pay) => guard.admit({ pay: payWith, person, lineage: 'key' })
   const call = async (outcome: 'found' | 'not_found' | SourceError, person = '') =>
     ((await ask(person)) as Permit).settle(outcome, 5)
   /** Five failures of different people open the breaker. */
