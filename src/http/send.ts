@@ -143,7 +143,8 @@ const CLOSE_TIMEOUT_MS = 1000
 
 /**
  * Closes a connection after its last response. What the caller still sends is read for a moment and discarded: closing a
- * socket with unread bytes resets the connection, and the caller may lose the response.
+ * socket with unread bytes resets the connection, and the caller may lose the response. A caller that sends more has the same
+ * moment to read it: for nginx, a reset is a failed node.
  */
 export function closeAfterResponse(socket: Socket, lastBytes = ''): void {
   if (socket.destroyed) return
@@ -154,7 +155,7 @@ export function closeAfterResponse(socket: Socket, lastBytes = ''): void {
   socket.removeAllListeners('data')
   socket.on('data', (bytes: Buffer) => {
     read += bytes.length
-    if (read > MAX_UNREAD_BYTES) destroy()
+    if (read > MAX_UNREAD_BYTES) socket.pause()
   })
   socket.on('end', destroy)
   socket.on('error', destroy)

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { closeAfterResponse } from '../../src/http/send.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 import { AUTHORIZATION, open, readAnswers, statusesIn, toHead } from './raw.ts'
 
@@ -18,7 +19,8 @@ afterAll(async () => {
 })
 
 const GIGABYTE = 1_000_000_000
-const MAX_READ = 200_000
+/** 64 KiB, and what reads of 64 KiB and the buffer of a paused socket add to it. */
+const MAX_READ = 400_000
 const PIECE = Buffer.alloc(65_536, 'x')
 const withoutKey = (head: string) => head.replace(/Authorization: .*\r\n/, '')
 
@@ -91,4 +93,27 @@ it.each([
   socket.write(head + 'x'.repeat(length) + toHead('GET /health/live'))
   expect(statusesIn(await answers)).toEqual([status, 200])
   socket.destroy()
+})
+
+it('a caller that sends too much has a moment to read the response, and is then cut off', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const listener = createServer((socket) => closeAfterResponse(socket, 'response')).listen(0, '127.0.0.1')
+  try {
+    await once(listener, 'listening')
+    const accepted = once(listener, 'connection')
+    const caller = connect((listener.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
+    const [socket] = (await accepted) as [Socket]
+    const closed = once(socket, 'close')
+    for (let sent = 0; sent < 10_000_000; sent += PIECE.length) caller.write(PIECE)
+    await expect.poll(() => socket.isPaused() || socket.destroyed).toBe(true)
+    expect(socket.destroyed).toBe(false)
+    expect(String((await once(caller, 'data'))[0])).toBe('response')
+    vi.runAllTimers()
+    await closed
+    expect(socket.bytesRead).toBeLessThan(MAX_READ)
+    caller.destroy()
+  } finally {
+    vi.useRealTimers()
+    listener.close()
+  }
 })
