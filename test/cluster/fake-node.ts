@@ -5,7 +5,12 @@ import type { AddressInfo } from 'node:net'
 /** A node that is ready, and ends the connection of every other request, or answers it with 200. */
 export type FakeNode = {
   readonly address: string
-  readonly requests: { readonly method: string; readonly headers: NodeJS.Dict<string | string[]> }[]
+  readonly requests: {
+    readonly method: string
+    readonly headers: NodeJS.Dict<string | string[]>
+    /** Of the body that have arrived. */
+    readonly bytes: number
+  }[]
   readonly close: () => void
 }
 
@@ -13,9 +18,13 @@ export async function startFakeNode(isDying: () => boolean): Promise<FakeNode> {
   const requests: FakeNode['requests'] = []
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/health/')) return void response.end('{}')
-    requests.push({ method: request.method ?? '', headers: request.headers })
+    const received = { method: request.method ?? '', headers: request.headers, bytes: 0 }
+    requests.push(received)
+    request.on('data', (piece: Buffer) => {
+      received.bytes += piece.length
+    })
     // The whole request has arrived, as it would have at a node that processed it and died.
-    request.resume().on('end', () => {
+    request.on('end', () => {
       if (isDying()) request.socket.destroy()
       else response.end('{}')
     })

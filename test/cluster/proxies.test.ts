@@ -21,8 +21,8 @@ function expectOurError({ status, body, headers }: Reply, expected: number): voi
 }
 
 /** Sends the head of a request with a body of this length. */
-async function announceBody({ url, ca }: TlsProxy, bytes: number): Promise<Reply> {
-  const sent = request(`${url}/api/v2/kyc/verify-nin`, {
+async function announceBody({ url, ca }: TlsProxy, operation: string, bytes: number): Promise<Reply> {
+  const sent = request(`${url}/api/v2/kyc/${operation}`, {
     ...{ ca, method: 'POST', agent: false },
     headers: { 'content-length': String(bytes) },
   }).on('error', () => {})
@@ -80,6 +80,20 @@ describe.each(PROXIES)('$name with the configuration in deploy/', ({ missing, st
     expect(second?.['x-request-id']).toMatch(/^[0-9a-f-]{32,36}$/)
   })
 
+  it.each([100_000, 3_000_000, 16 * 1024 * 1024])('passes on a batch of %d bytes', async (bytes) => {
+    const body = ['x'.repeat(bytes - 4)]
+    const headers = { 'x-forwarded-host': 'evil.test', 'idempotency-key': 'customers-1' }
+    const { status } = await client.post(`${proxy.url}/api/v2/kyc/batches`, body, headers)
+    const [first, ...more] = takeRequests()
+    expect([status, first?.bytes, more]).toEqual([200, bytes, []])
+    expect(first?.headers).toMatchObject({
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'https',
+      'idempotency-key': 'customers-1',
+    })
+    expect(first?.headers).not.toHaveProperty('x-forwarded-host')
+  })
+
   it('sends a GET to another node when one dies', async () => {
     deaths = 1
     const { status } = await client.get(`${proxy.url}/api/v2/sme-data/list`)
@@ -106,7 +120,10 @@ describe.each(PROXIES)('$name with the configuration in deploy/', ({ missing, st
   })
 
   it('answers in our error shape when the body is too large, and when no node is left', async () => {
-    expectOurError(await announceBody(proxy, 1e9), 413)
+    expectOurError(await announceBody(proxy, 'verify-nin', 1e9), 413)
+    const batch = await announceBody(proxy, 'batches', 1e9)
+    expectOurError(batch, 413)
+    expect(batch.body).not.toContain('16 KiB')
     expect(takeRequests()).toEqual([])
     for (const node of nodes) node.close()
     const last = await post({})
