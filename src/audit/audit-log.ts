@@ -56,6 +56,13 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   return new AuditLog(options, owner, writer)
 }
 
+/** Adds rows to the log within a transaction of the caller, from whose tables `table` is: they are committed with its other work. */
+export async function recordIn(options: ChainWriterOptions, entries: readonly AuditEntry[]): Promise<void> {
+  const writer = await openChainWriter(options, { node: loadNodeName(options.dataDir), owner: createOwner() })
+  await writer.write([{ entries, resolve: () => {}, reject: () => {} }])
+  await writer.release()
+}
+
 export class AuditLog {
   readonly owner: string
   readonly #options: AuditLogOptions

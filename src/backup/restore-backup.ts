@@ -27,7 +27,7 @@ type RestoreOptions = {
   /** Bytes and rows read, over both passes of the file. */
   readonly onProgress?: (done: number, total: number, rows: number) => void
   /** Runs in the same transaction, after all rows. */
-  readonly afterRows?: (tx: Database, keyring: Keyring) => Promise<void>
+  readonly afterRows?: (tx: Database, keyring: Keyring, header: Header) => Promise<void>
 }
 
 /**
@@ -59,7 +59,7 @@ export async function restoreBackup(
     })
     if (contents.mac !== checked.mac)
       throw new UserError(`${file} was replaced while it was read. Nothing was changed.`)
-    await afterRows(tx, keyring)
+    await afterRows(tx, keyring, contents.header)
     return contents
   })
 }

@@ -2,7 +2,10 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { ACKNOWLEDGED_FOLDER } from '../audit/acknowledged-file.ts'
+import { recordIn, withAuthor } from '../audit/audit-log.ts'
+import { CHECKPOINT_FILE } from '../audit/checkpoint-folder.ts'
 import type { SignedFile } from '../audit/signed-file.ts'
+import { createSigner } from '../audit/signing.ts'
 import { type Applied, toRevocationEntries, toRevocationText } from '../backup/find-revocations.ts'
 import type { Counts } from '../backup/format.ts'
 import { restoreBackup } from '../backup/restore-backup.ts'
@@ -11,6 +14,8 @@ import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
 import { openStore } from '../context/store.ts'
 import { createTables } from '../context/tables.ts'
+import { toCommandAuthor } from '../contract/free-text.ts'
+import { UserError } from '../errors.ts'
 import { eraseAgainIn, toAgainEntries } from '../people/erase-person.ts'
 import {
   ERASURES_FILE,
@@ -58,7 +63,11 @@ export function addRestoreCommand(program: Command): void {
       'First put the root key of the backup in place (root.key in the data folder, TABBAT_ROOT_KEY or TABBAT_ROOT_KEY_COMMAND), and stop the servers. The whole file is checked before anything is changed. See docs/backup.md.',
     usesDatabase: true,
     settings: ['TABBAT_ROOT_KEY_PREVIOUS'],
-    exitCodes: { 0: 'restored', 1: 'nothing was restored; the reason is on standard error' },
+    exitCodes: {
+      0: 'restored',
+      1: 'nothing was restored; the reason is on standard error',
+      2: 'restored, but no checkpoint of the audit log could be made afterwards',
+    },
     examples: {
       'restore /backups/tabbat.backup --data-dir /srv/tabbat': 'restore into an empty data folder',
       'restore /backups/tabbat.backup --erasures /srv/tabbat.old':
@@ -81,15 +90,7 @@ async function runRestore(file: string, options: Options): Promise<void> {
   const isApplied = options.revocations !== false
   const given = { force, files, access, isApplied }
   const { header, counts, place, erasedAgain, missing, revoked, unnoted } = await restore(config, file, given)
-  await rm(join(config.dataDir, ACKNOWLEDGED_FOLDER), { recursive: true, force: true })
-  // The restored log may be older than the last checkpoint of this node. This row and the next checkpoint explain it.
-  const row = { phase: 'restored', outcome: 'ok', detail: `backup of ${header.created_at}` }
-  const rows = [row, ...toAgainEntries(erasedAgain, 'again after a restore'), ...toRevocationEntries(revoked)]
-  await withCommandContext(({ audit }) => audit.record(rows), {
-    mustExist: true,
-    acceptOlder: true,
-    isPrinted: true,
-  })
+  await signRestored(config)
   warnOfAccess(counts, header.created_at, access.length > 0)
   if (json) {
     const database = toDatabaseText(config)
@@ -167,9 +168,18 @@ async function restore(config: Config, file: string, { force, files, access, isA
     const contents = await restoreBackup(config, store, file, {
       force,
       onProgress: progress.show,
-      afterRows: async (tx, keyring) => {
+      afterRows: async (tx, keyring, { created_at }) => {
+        const tables = createTables(tx)
         erasures = await eraseAgainIn(tx, keyring, files)
-        revocations = await revokeAgain(createTables(tx), keyring, access, isApplied)
+        revocations = await revokeAgain(tables, keyring, access, isApplied)
+        const entries = [
+          { phase: 'restored', outcome: 'ok', detail: `backup of ${created_at}` },
+          ...toAgainEntries(erasures.erasedAgain, 'again after a restore'),
+          ...toRevocationEntries(revocations.revoked),
+        ]
+        const signer = createSigner(keyring['audit-signing'])
+        const log = { table: tables.audit, signer, dataDir: config.dataDir }
+        await recordIn(log, withAuthor(entries, toCommandAuthor()))
       },
     })
     return { ...contents, place: store.place, ...erasures, ...revocations }
@@ -177,4 +187,30 @@ async function restore(config: Config, file: string, { force, files, access, isA
     progress.clear()
     await store.close()
   }
+}
+
+const RESTORED_UNSIGNED = 2
+
+/**
+ * The restored log may be older than the last checkpoint of this node. Its row about the restore and a new checkpoint explain it.
+ * All is committed by now, so a failure must not look like one of the restore.
+ */
+async function signRestored(config: Config): Promise<void> {
+  const opening = { mustExist: true, acceptOlder: true, isPrinted: true }
+  let reason = `${toErasureFolder(config)} cannot be written`
+  try {
+    await rm(join(config.dataDir, ACKNOWLEDGED_FOLDER), { recursive: true, force: true })
+    const signedAt = await withCommandContext(async ({ auditLog }) => {
+      await auditLog.checkpoint()
+      return auditLog.checkpointedAt
+    }, opening)
+    if (signedAt !== undefined) return
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    reason = error instanceof UserError ? error.message.replace(/\.$/, '') : code
+  }
+  process.exitCode = RESTORED_UNSIGNED
+  warn(
+    `the data is restored and recorded, but no checkpoint could be made (${reason}). Do not restore again. If a server refuses the log as older than ${CHECKPOINT_FILE}, move that file away.`,
+  )
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -189,6 +189,40 @@ describe.concurrent.each(ENGINES)('a database on %s that is not empty', (engine)
     const settings = await newTarget(engine)
     await withSealed(settings, ({ store }) => fillEmptyTables(store))
     await expect(restore(settings, bytes, true)).rejects.toThrow(/audit log, which is never deleted/)
+  })
+})
+
+describe.concurrent.each(ENGINES)('the row of a restore into %s', (engine) => {
+  async function newRestore() {
+    const settings = await newTarget(engine)
+    const inFolder = (name: string) => join(settings.TABBAT_DATA_DIR ?? '', name)
+    writeFileSync(inFolder('given.backup'), bytes)
+    const phases = () =>
+      withSealed(settings, async ({ store }) =>
+        (await store.database.prepare('SELECT phase, detail FROM audit').all()).map(
+          ({ phase, detail }) => `${phase} ${detail}`,
+        ),
+      )
+    return { inFolder, phases, restoreIt: () => tabbat(settings, ['restore', inFolder('given.backup')]) }
+  }
+  const ONE_ROW = [expect.stringMatching(/^restored backup of 2.*; by .* \(cli\)$/)]
+
+  it('is written with the data: if that fails, nothing is restored', async () => {
+    const { inFolder, phases, restoreIt } = await newRestore()
+    mkdirSync(inFolder('node.id'))
+    expect((await restoreIt()).code).toBe(1)
+    rmSync(inFolder('node.id'), { recursive: true })
+    expect((await restoreIt()).code).toBe(0)
+    expect(await phases()).toEqual(ONE_ROW)
+  })
+
+  it('is there if only the checkpoint after it fails, and the command says so', async () => {
+    const { inFolder, phases, restoreIt } = await newRestore()
+    mkdirSync(inFolder('checkpoints.log'))
+    const { code, stdout, stderr } = await restoreIt()
+    expect([code, stdout]).toEqual([2, expect.stringContaining('is restored to')])
+    expect(stderr).toContain('the data is restored and recorded, but no checkpoint could be made')
+    expect(await phases()).toEqual(ONE_ROW)
   })
 })
 
