@@ -204,7 +204,7 @@ export class Commits {
 
   /** It is not known whether they are written: what would be given back stays counted. */
   #doubt(spending: readonly Spending[]): void {
-    this.#refunds = []
+    this.#refunds = this.#refunds.filter((each) => !spending.includes(each))
     for (const each of spending) this.#verification.deps.leases.lose(each)
   }
 

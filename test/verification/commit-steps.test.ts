@@ -11,7 +11,7 @@ type Wish = {
   readonly withGuess?: boolean
   readonly withBudget?: boolean
   /** What each commit comes to, in order; then all succeed. An error that is thrown at once is given as a function. */
-  readonly answers?: readonly (Answer | (() => never))[]
+  readonly answers?: readonly (Answer | (() => Promise<never> | never))[]
   /** What is stored under the Idempotency-Key. */
   readonly stored?: StoredResponse
   readonly money?: readonly string[]
@@ -230,6 +230,21 @@ describe('a paid call', () => {
     // It is given back once.
     await steps.end(END)
     expect(commits[2]?.parts.spending).toBeUndefined()
+  })
+
+  it('that was not billed is given back although the commit of the next payment fails meanwhile', async () => {
+    const paid: { refund: () => void }[] = []
+    const fail = () => {
+      for (const { refund } of paid) refund()
+      return Promise.reject(LOST())
+    }
+    const { steps, budget, notes } = open({ withBudget: true, answers: [undefined, fail] })
+    const first = await steps.pay('dojah')
+    if (typeof first !== 'string') paid.push(first)
+    await expect(steps.pay('youverify')).rejects.toMatchObject({ code: 'audit_unavailable' })
+    await steps.abandon(new Error('away'))
+    expect(budget?.used).toBe(0)
+    expect(notes.slice(1)).toEqual(['lose 101', expect.stringMatching(/^refund late 100 of /)])
   })
 
   it('is not made at a spend cap, nor when no paid call is left', async () => {
