@@ -45,13 +45,18 @@ export const guessTable = defineTable({
           .prepare('UPDATE attempts SET id = NULL WHERE subject = $1 AND id = $2')
           .run(subject, id)
       },
+      /** Keeps a guess that may have failed under this name, unless it is kept under it already. */
+      keepOnce: (subject: Uint8Array, id: string, name: string) =>
+        database.transaction((tx) => keepOnce(tx, subject, id, name)),
       /** Removes the guesses that were neither confirmed nor withdrawn, because the process that counted them died. */
       withdrawAll: async (idPrefix: string) => {
         await database.prepare('DELETE FROM attempts WHERE id LIKE $1').run(`${idPrefix}%`)
       },
       /** Deletes the failed guesses about a person, of all keys; those under way stay. Resolves to their number. */
       unlock: (subject: Uint8Array) =>
-        database.prepare('DELETE FROM attempts WHERE subject = $1 AND id IS NULL').run(subject),
+        database
+          .prepare(`DELETE FROM attempts WHERE subject = $1 AND (id IS NULL OR id LIKE '${KEPT}%')`)
+          .run(subject),
       /** Deletes some of what is outside the limits' time windows; see delete-some.ts. */
       deleteExpired: async (failuresBefore: number, daysBefore: number) => {
         const attempts = await deleteSome(database, 'attempts', 'at < $1', failuresBefore)
@@ -63,6 +68,19 @@ export const guessTable = defineTable({
   },
 })
 export type GuessTable = TableOf<typeof guessTable>
+
+/** Begins the id of a guess that is kept once. No node has such a name. */
+const KEPT = 'kept:'
+
+async function keepOnce(tx: Database, subject: Uint8Array, id: string, name: string): Promise<void> {
+  await tx.lock(toPersonLock(subject))
+  const isKept = await tx
+    .prepare('SELECT 1 FROM attempts WHERE subject = $1 AND id = $2')
+    .get(subject, KEPT + name)
+  await (isKept
+    ? tx.prepare('DELETE FROM attempts WHERE subject = $1 AND id = $2').run(subject, id)
+    : tx.prepare('UPDATE attempts SET id = $3 WHERE subject = $1 AND id = $2').run(subject, id, KEPT + name))
+}
 
 async function check(
   tx: Database,

@@ -182,6 +182,8 @@ export type Search<T> = {
   readonly markWatchlisted?: ((record: T) => T) | undefined
   /** Counts the calls that may have been billed. */
   readonly paid?: { calls: number }
+  /** Set when a source does not have the number with this phone and these names. The search may fail nevertheless. */
+  readonly seen?: Seen
   /** Writes that the sources are about to be asked, unless that is written already. Throws `NotBegun` if they must not be. */
   readonly begin: () => Promise<void>
   /** The same, with the price of a call. */
@@ -194,6 +196,9 @@ export type Search<T> = {
   readonly secrets?: readonly string[]
   readonly trace?: Pick<RequestTrace, 'startAttempt'> | undefined
 }
+
+/** What a search has found out, also if it fails. */
+type Seen = { hasMiss: boolean }
 
 type Outcome<T> = { readonly answer: Answer<T> } | { readonly failure: SourceError }
 
@@ -212,7 +217,7 @@ export const sourceFailedError = (cause: SourceError): AppError =>
 /** The outcomes of one search so far, and the result that follows from them. */
 function createSearchProgress<T>(search: Search<T>) {
   const { continueOnNotFound, matches, markWatchlisted, sourceAttempts, paid = { calls: 0 } } = search
-  let isMissed = false
+  const { seen = { hasMiss: false } } = search
   let isSkipped = false
   let isWatchlisted = false
   let failure: SourceError | undefined
@@ -223,17 +228,18 @@ function createSearchProgress<T>(search: Search<T>) {
   const endsSearch = (answer: Answer<T>) =>
     answer.found ? !continueOnNotFound || isMatch(answer) : !continueOnNotFound && !isWatchlisted
   const mark = (answer: Answer<T>) => (isWatchlisted ? toMarked(answer, markWatchlisted) : answer)
+  const recordFailure = (guard: CallGuard | undefined, failed: SourceError): undefined => {
+    failure = failed
+    if (guard && isPaid(failed)) paid.calls += 1
+    if (isOfGuess(failed)) seen.hasMiss = true
+  }
   /** Records an outcome. Returns the answer if it ends the search. */
   const record = ({ guard }: Pick<SourceQuery<T>, 'guard'>, outcome: Outcome<T>): Answer<T> | undefined => {
-    if ('failure' in outcome) {
-      failure = outcome.failure
-      if (guard && isPaid(failure)) paid.calls += 1
-      return undefined
-    }
+    if ('failure' in outcome) return recordFailure(guard, outcome.failure)
     if (guard) paid.calls += 1
     if (!outcome.answer.found && outcome.answer.watchlisted) isWatchlisted = true
     if (endsSearch(outcome.answer)) return mark(outcome.answer)
-    isMissed = true
+    seen.hasMiss = true
     return undefined
   }
   /** Stops waiting for a query. It counts as paid, and its late answer may still end the search. */
@@ -283,11 +289,15 @@ function createSearchProgress<T>(search: Search<T>) {
       if (isWatchlisted) throw searchError(queries, undefined, failure)
       if (answer) return answer
       // A source that failed or was skipped might have the record.
-      if (isMissed && !failure && !isSkipped) return { found: false }
+      if (seen.hasMiss && !failure && !isSkipped) return { found: false }
       throw searchError(queries, failure?.reason, failure)
     },
   }
 }
+
+/** The phone is none of those in the record that can be read, or the names differ. */
+export const isOfGuess = ({ problem }: SourceError): boolean =>
+  problem === 'mixed_phones' || problem === 'names_differ'
 
 const toMarked = <T>(answer: Answer<T>, markWatchlisted: Search<T>['markWatchlisted']): Answer<T> =>
   answer.found && markWatchlisted ? { ...answer, record: markWatchlisted(answer.record) } : answer
@@ -353,7 +363,11 @@ export type SingleFlight = {
   ) => Promise<Answer<T>>
 }
 
-type Flight = { readonly answer: Promise<Answer<unknown>>; readonly sourceAttempts: readonly SourceAttempt[] }
+type Flight = {
+  readonly answer: Promise<Answer<unknown>>
+  readonly sourceAttempts: readonly SourceAttempt[]
+  readonly seen: Readonly<Seen>
+}
 
 export function createSingleFlight(): SingleFlight {
   const flights = new Map<string, Flight>()
@@ -386,10 +400,12 @@ async function finish<T>(flight: Flight, search: Search<T>): Promise<Answer<T>> 
     return (await flight.answer) as Answer<T>
   } finally {
     search.sourceAttempts.push(...flight.sourceAttempts)
+    if (search.seen) search.seen.hasMiss ||= flight.seen.hasMiss
   }
 }
 
 function start<T>(queries: readonly SourceQuery<T>[], search: Search<T>): Flight {
   const sourceAttempts: SourceAttempt[] = []
-  return { sourceAttempts, answer: queryInOrder(queries, { ...search, sourceAttempts }) }
+  const seen = { hasMiss: false }
+  return { sourceAttempts, seen, answer: queryInOrder(queries, { ...search, sourceAttempts, seen }) }
 }

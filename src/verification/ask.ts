@@ -8,8 +8,10 @@ import { type Answer, type LocalSource, type Source, SourceError } from '../sour
 import type { Sources } from '../sources/source-chain.ts'
 import { ranMs, withDeadline } from '../telemetry/running-clock.ts'
 import type { Commits } from './commits.ts'
+import type { GuessEnd } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
-import { type Decision, isPhoneOf, match, toFailed } from './match.ts'
+import { isSourceFailure } from './idempotency.ts'
+import { type Decision, isFailedGuess, isPhoneOf, match, toFailed } from './match.ts'
 import type { Reuse } from './reuse.ts'
 import type { Verification } from './verification.ts'
 import { toGuess, type VerificationRequest } from './verification-request.ts'
@@ -93,6 +95,7 @@ function askExternal<T>(
     request,
     reference,
     paid,
+    seen,
     sources,
     sourceAttempts,
   }: Verification<T>,
@@ -122,6 +125,7 @@ function askExternal<T>(
         begin: () => (place ? place.beforePaying(commits.begin) : commits.begin()),
         pay: toPay(commits, place),
         paid,
+        seen,
         person: number,
         lineage: caller.lineage,
         secrets: [number.replace(/\D/g, ''), phone],
@@ -159,13 +163,29 @@ async function findReusable<T>(
   reuse: Reuse,
   { idType, request, sourceAttempts }: Verification<T>,
 ): Promise<Answer<T> | undefined> {
-  const { caller, refusesReuse, number, phone } = request
-  if (refusesReuse || caller.mode !== 'live' || isVirtualNin(number)) return undefined
+  const { number, phone } = request
+  if (!mayReuse(request)) return undefined
   const startedAt = performance.now()
   const reused = await reuse.find<T>(idType.kind, number)
   if (!reused || !isPhoneOf(phone, idType.phonesIn(reused.record))) return undefined
   sourceAttempts.push(toAttempt({ name: reused.source }, 'reused', startedAt))
   return { found: true, record: reused.record }
+}
+
+const mayReuse = ({ refusesReuse, caller, number }: VerificationRequest): boolean =>
+  !refusesReuse && caller.mode === 'live' && !isVirtualNin(number)
+
+/**
+ * How the guess ends. A failure is unanswered where a source, or perhaps an earlier result, has the number with another phone: with the
+ * right one, the caller would have had the record. It is so whether or not there is an earlier result, which nobody shall learn.
+ */
+export function toGuessEnd<T>(
+  { deps, request, seen }: Pick<Verification<T>, 'deps' | 'request' | 'seen'>,
+  decision: Decision<T>,
+): GuessEnd {
+  if (isFailedGuess(decision)) return 'failed'
+  if (!('error' in decision) || !isSourceFailure(decision.error)) return 'withdrawn'
+  return seen.hasMiss || (deps.reuse && mayReuse(request)) ? 'unanswered' : 'withdrawn'
 }
 
 /** A verified record of an external source, to be kept for reuse. Records of the registry are here already. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditEntry } from '../audit/row.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
+import { toTextMac } from '../crypto/mac.ts'
 import { AppError } from '../errors.ts'
 import type { CommitParts, Refusal, SettledGuess, Spending } from '../ledger/commit.ts'
 import type { GuessRefusal } from '../ledger/guess-rule.ts'
@@ -11,7 +12,7 @@ import type { Pay } from '../sources/guard/call-guard.ts'
 import { toMonth } from '../sources/guard/shared-state.ts'
 import type { SpendLeases } from '../sources/spend-leases.ts'
 import { endAfter } from '../telemetry/tracing.ts'
-import { limitError, type OpenGuess } from './guess-limit.ts'
+import { type GuessEnd, limitError, type OpenGuess } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
 import type { IdempotencyClaim, StoredResponse } from './idempotency.ts'
 import { toIntent, type Verification } from './verification.ts'
@@ -208,16 +209,19 @@ export class Commits {
     for (const each of spending) this.#verification.deps.leases.lose(each)
   }
 
-  #leave(isFailed: boolean): void {
+  #leave(end: GuessEnd): void {
     const { guess } = this.#held
-    if (guess && !this.#hasLeft) this.#settled = this.#verification.deps.guessLimit.leave(guess, isFailed)
+    if (!guess || this.#hasLeft) return
+    const { guessLimit, subjectKey } = this.#verification.deps
+    const unanswered = end === 'unanswered' ? toTextMac(subjectKey, `guess|${guess.name}`) : undefined
+    this.#settled = guessLimit.leave(guess, end === 'failed', unanswered)
     this.#hasLeft = true
   }
 
-  async #end({ entry, isFailedGuess, toParts, toChange }: Ending): Promise<QueueRefusal | undefined> {
+  async #end({ entry, guess, toParts, toChange }: Ending): Promise<QueueRefusal | undefined> {
     const { deps, request, budget } = this.#verification
     this.#isOver = true
-    this.#leave(isFailedGuess)
+    this.#leave(guess)
     const refunds = this.#refunds
     const refunded = budget ? refunds.length : 0
     const spending = refunds.length > 0 ? refunds : undefined
@@ -243,6 +247,7 @@ export class Commits {
     }
     this.#putBack(refunds)
     this.#settled = undefined
+    if (guess === 'unanswered') void deps.guessLimit.catchUp()?.catch(() => {})
     if (this.#held.claim) this.#held.claim.isHeld = false
     return undefined
   }
@@ -258,7 +263,7 @@ export class Commits {
   async #abandon(error: unknown): Promise<void> {
     const { idempotency, guessLimit, leases } = this.#verification.deps
     this.#isOver = true
-    this.#leave(false)
+    this.#leave('withdrawn')
     const refunds = this.#refunds
     this.#refunds = []
     for (const each of refunds) await this.#refundLate(each, leases)
@@ -275,7 +280,7 @@ type Committed = Pick<Verification<unknown>, 'deps' | 'request' | 'budget' | 'au
 
 type Ending = {
   readonly entry: AuditEntry
-  readonly isFailedGuess: boolean
+  readonly guess: GuessEnd
   /** `refunded`: paid calls of this verification that were not billed. */
   readonly toParts?: (refunded: number) => CommitParts
   readonly toChange?: (refunded: number) => QueueChange

@@ -21,8 +21,11 @@ export type GuessLimit = {
    * once no more pass than one by one.
    */
   readonly toReserved: (caller: Caller, guess: OpenGuess) => CheckedGuess
-  /** Ends a guess. Returns what must be written, in the commit of the outcome or by `settle`: a guess is withdrawn unless it failed. */
-  readonly leave: (guess: OpenGuess, isFailed: boolean) => SettledGuess | undefined
+  /**
+   * Ends a guess. Returns what must be written, in the commit of the outcome or by `settle`: it is withdrawn unless it failed. Where it was
+   * left unanswered, `unanswered` is a keyed hash of it, under which the next `catchUp` keeps it.
+   */
+  readonly leave: (guess: OpenGuess, isFailed: boolean, unanswered?: string) => SettledGuess | undefined
   /** In a commit of its own. What cannot be written now is written before the next guess is counted. */
   readonly settle: (settled: SettledGuess) => Promise<void>
   /** It is not known whether the guess was counted: it is withdrawn before the next one is. */
@@ -39,6 +42,12 @@ export type GuessLimit = {
   readonly finish: () => Promise<void>
 }
 
+/**
+ * A failed guess counts each time. An unanswered one may be wrong: it counts once, so that who asks again and again during an outage is
+ * not locked out. Any other is withdrawn.
+ */
+export type GuessEnd = 'failed' | 'unanswered' | 'withdrawn'
+
 /** One guess, shared by the identical requests that run at the same time: a double click counts once. */
 export type OpenGuess = {
   readonly name: string
@@ -47,6 +56,8 @@ export type OpenGuess = {
   /** Whether the store counts it as failed. */
   counted: boolean
   isFailed: boolean
+  /** Its keyed hash, if it was left unanswered. */
+  unanswered: string | undefined
   /** By which it is settled. Undefined until it is reserved. */
   id: string | undefined
 }
@@ -62,6 +73,8 @@ export async function openGuessLimit(
   await guessLimit.recover()
   return guessLimit
 }
+
+const NEW_GUESS = { holders: 0, counted: false, isFailed: false, unanswered: undefined, id: undefined }
 
 /** `node` marks the guesses of this node, so that those under way when it died can be withdrawn. */
 export function createGuessLimit(
@@ -81,7 +94,7 @@ export function createGuessLimit(
     open: ({ lineage }, subject, guessed) => {
       const name = `${lineage}|${subject}|${guessed}`
       const known = open.get(name)
-      const guess = known ?? { name, subject, holders: 0, counted: false, isFailed: false, id: undefined }
+      const guess = known ?? { ...NEW_GUESS, name, subject }
       guess.holders += 1
       if (!known) open.set(name, guess)
       return guess
@@ -92,17 +105,20 @@ export function createGuessLimit(
       const { subject, id } = guess
       return { subject, keyId, isWrong: true, maxPeople, attempt: guess, id }
     },
-    leave: (guess, isFailed) => {
-      const { name, subject } = guess
+    leave: (guess, isFailed, unanswered) => {
+      const { name, subject, id } = guess
       guess.isFailed ||= isFailed
+      guess.unanswered ??= unanswered
       guess.holders -= 1
       const isLast = guess.holders === 0
       if (isLast && open.get(name) === guess) open.delete(name)
       // A failure is written with the first answer that says so; that the others write it again changes nothing.
       if (!isLast && !isFailed) return undefined
-      return guess.counted && guess.id !== undefined
-        ? { subject, id: guess.id, isFailed: guess.isFailed }
-        : undefined
+      if (!guess.counted || id === undefined) return undefined
+      const keptAs = guess.unanswered
+      if (guess.isFailed || keptAs === undefined) return { subject, id, isFailed: guess.isFailed }
+      retries.add(() => table.keepOnce(Buffer.from(subject, 'hex'), id, keptAs))
+      return undefined
     },
     settle: (settled) => retries.write(() => write(settled)),
     withdrawLater: ({ subject, id }) => {

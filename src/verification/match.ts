@@ -1,5 +1,6 @@
 import { toPhoneCore } from '../contract/person.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
+import { isOfGuess } from '../sources/failover.ts'
 import { type Answer, SourceError } from '../sources/source.ts'
 import type { IdType } from './id-type.ts'
 import { type CallBudget, finalError } from './idempotency.ts'
@@ -70,8 +71,6 @@ export const isFailedGuess = <T>(decision: Decision<T>): boolean =>
     ? isWrongGuess(decision.error)
     : decision.outcome === 'not_verified' || (decision.match !== undefined && hasMismatch(decision.match))
 
-/** The phone is none of those in the record that can be read, or the names differ. The caller gets an error: it counts as a wrong guess. */
+/** The caller gets an error: it counts as a wrong guess. */
 const isWrongGuess = (error: unknown): boolean =>
-  error instanceof AppError &&
-  error.cause instanceof SourceError &&
-  (error.cause.problem === 'mixed_phones' || error.cause.problem === 'names_differ')
+  error instanceof AppError && error.cause instanceof SourceError && isOfGuess(error.cause)

@@ -29,6 +29,8 @@ export type Verification<T> = {
   readonly budget: CallBudget | undefined
   /** Calls made so far that may have been billed. */
   readonly paid: { calls: number }
+  /** Whether a source had no such number, or not with this phone. */
+  readonly seen: { hasMiss: boolean }
   readonly reference: string
   /** What all its audit rows have in common. */
   readonly auditFields: Omit<AuditEntry, 'phase'>
@@ -77,6 +79,7 @@ export function createVerification<T>(
     request,
     budget,
     paid: { calls: 0 },
+    seen: { hasMiss: false },
     reference,
     auditFields: toAuditFields(idType, request, subject, reference),
     startedAt: toIsoTime(steadyNow()),

@@ -9,7 +9,15 @@ import { type Found, NO_RECORD } from '../sources/lookup.ts'
 import { PENDING_NUMBERS, SLOW_NUMBER } from '../sources/sandbox/index.ts'
 import type { GuardedSource } from '../sources/source-chain.ts'
 import { endAfter } from '../telemetry/tracing.ts'
-import { askAndMatch, askLocal, DEADLINE_MS, type LocalOnly, requireSource, toKept } from './ask.ts'
+import {
+  askAndMatch,
+  askLocal,
+  DEADLINE_MS,
+  type LocalOnly,
+  requireSource,
+  toGuessEnd,
+  toKept,
+} from './ask.ts'
 import { AlreadyAnswered, Commits } from './commits.ts'
 import { limitError, type OpenGuess } from './guess-limit.ts'
 import type { IdType } from './id-type.ts'
@@ -149,7 +157,7 @@ async function recordOutcome<T>(
   const { error } = decision as { error?: unknown }
   await commits.end({
     entry: toOutcome(verification, decision, response, null),
-    isFailedGuess: isFailedGuess(decision),
+    guess: toGuessEnd(verification, decision),
     toParts: (refunded) => ({
       completion,
       release: claim && !response ? deps.idempotency.toRelease(claim, error, refunded) : undefined,

@@ -19,7 +19,7 @@ type Wish = {
 
 const STORED = { status: 200, body: '{}', outcome: 'verified', reference: 'ver_0', released: null } as const
 const ENTRY = { phase: 'outcome' } as const
-const END = { entry: ENTRY, isFailedGuess: false }
+const END = { entry: ENTRY, guess: 'withdrawn' as const }
 
 /** A verification whose commits are noted, and come to what the test says. */
 function open({ withClaim, withGuess, withBudget, answers = [], stored, money = [] }: Wish = {}) {
@@ -306,7 +306,7 @@ describe('the end of a verification', () => {
       refunded.push(count)
       return { completion: { sealed: 'x' } } as never
     }
-    expect(await steps.end({ entry: ENTRY, isFailedGuess: true, toParts })).toBeUndefined()
+    expect(await steps.end({ entry: ENTRY, guess: 'failed' as const, toParts })).toBeUndefined()
     expect(commits[1]).toMatchObject({
       phases: ['outcome'],
       parts: {

@@ -33,7 +33,7 @@ function open(record: (parts: CommitParts) => Promise<Refusal | undefined>) {
   return { leases, commits: new Commits(verification as never, { guess: undefined }) }
 }
 
-const END = { entry: { phase: 'outcome' }, isFailedGuess: false } as const
+const END = { entry: { phase: 'outcome' }, guess: 'withdrawn' } as const
 
 describe('the commits of a verification', () => {
   it('end although the store refuses the money of a call again and again', async () => {

@@ -5,11 +5,11 @@ import { AppError, ERRORS, type ErrorCode } from '../../errors.ts'
 import type { Claimed, Finish, Retry } from '../../ledger/queue-rows.ts'
 import type { SourceAttempt } from '../../sources/failover.ts'
 import { NotBegun } from '../../sources/failover.ts'
-import { askAndMatch, toKept } from '../ask.ts'
+import { askAndMatch, toGuessEnd, toKept } from '../ask.ts'
 import { Commits } from '../commits.ts'
 import { BVN, type IdType, NIN } from '../id-type.ts'
 import { isSourceFailure, type StoredResponse, sealStoredResponse } from '../idempotency.ts'
-import { type Decision, isFailedGuess } from '../match.ts'
+import type { Decision } from '../match.ts'
 import {
   createVerification,
   toAttempt,
@@ -122,7 +122,7 @@ async function endAsked<T>(
       : toOutcome(verification, decision, response, null)
   const ending = commits.end({
     entry,
-    isFailedGuess: isFailedGuess(decision),
+    guess: toGuessEnd(verification, decision),
     toParts: () => ({ kept: toKept(verification, decision) }),
     toChange: (refunded) => ({ ...change, refunded }),
   })
@@ -194,7 +194,7 @@ async function retry<T>(
   const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt }
   await commits.end({
     entry: toAttempt(verification, decision.outcome),
-    isFailedGuess: isFailedGuess(decision),
+    guess: toGuessEnd(verification, decision),
     toChange: (refunded) => ({ ...change, refunded }),
   })
 }

@@ -5,10 +5,11 @@ import { AppError } from '../../errors.ts'
 import type { Caller } from '../../keys/caller.ts'
 import { STORED_MS } from '../../ledger/idempotency-table.ts'
 import type { Enqueue } from '../../ledger/queue-rows.ts'
+import { toGuessEnd } from '../ask.ts'
 import type { Commits } from '../commits.ts'
 import type { IdType } from '../id-type.ts'
 import { type IdempotencyClaim, isSourceFailure, type StoredResponse } from '../idempotency.ts'
-import { type Decision, isFailedGuess } from '../match.ts'
+import type { Decision } from '../match.ts'
 import { replay, toKeyUse, type VerificationResponse } from '../replay.ts'
 import {
   createVerification,
@@ -138,7 +139,7 @@ export async function queueInstead<T>(
   if (paidCalls >= deps.queue.settings.paidCalls) return undefined
   const entry = toAttempt(verification, decision.outcome)
   const change = toEnqueue(verification, { claim, delayMs, paidCalls })
-  const ending = { entry, isFailedGuess: isFailedGuess(decision), toChange: () => change }
+  const ending = { entry, guess: toGuessEnd(verification, decision), toChange: () => change }
   if (await commits.end(ending)) return undefined
   deps.queue.signals.wake()
   return toPending(verification, delayMs)
