@@ -1,4 +1,4 @@
-import { createHmac, type KeyObject } from 'node:crypto'
+import { createHmac, type KeyObject, randomUUID } from 'node:crypto'
 import {
   closeSync,
   createReadStream,
@@ -11,7 +11,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip } from 'node:zlib'
@@ -164,7 +164,7 @@ async function* withEnd(lines: AsyncIterable<string>, key: KeyObject, counts: Co
 
 /**
  * Writes a temporary file and renames it when it is complete and on disk, so that the file is never incomplete. Only its owner
- * may read it.
+ * may read it. It has a name of its own, so that two backups to the same file do not write to one.
  */
 async function writeAtomically<T>(
   file: string,
@@ -172,19 +172,38 @@ async function writeAtomically<T>(
   write: (partial: string) => Promise<T>,
 ): Promise<T> {
   refuseExisting(file, force)
-  const partial = `${file}.partial`
-  const started = create(partial)
   try {
+    deleteAbandoned(file)
+  } catch {
+    // The folder may be readable or changeable by others only. The backup does not depend on it.
+  }
+  const partial = `${file}.partial-${randomUUID()}`
+  try {
+    closeSync(openSync(partial, 'wx', 0o600))
     const result = await write(partial)
     refuseExisting(file, force)
-    if (statSync(partial).ino !== started)
-      throw new UserError(`Another backup is being written to ${file}. Nothing was changed by this one.`)
     renameSync(partial, file)
     syncFolder(dirname(file))
     return result
   } catch (error) {
     rmSync(partial, { force: true })
-    throw writeError(partial, error)
+    throw writeError(file, error)
+  }
+}
+
+/** A backup that is being written grows all the time. */
+const ABANDONED_AFTER_MS = 3_600_000
+const PARTIAL = /\.partial(-[0-9a-f-]{36})?$/
+
+/** Deletes what interrupted runs left: parts of this file and, if it has a dated name, of others with such a name. */
+function deleteAbandoned(file: string): void {
+  const own = basename(file)
+  for (const name of readdirSync(dirname(file)).filter((each) => PARTIAL.test(each))) {
+    const whole = name.replace(PARTIAL, '')
+    const path = join(dirname(file), name)
+    const isOurs = whole === own || (NAME.test(own) && NAME.test(whole))
+    const stats = isOurs ? statSync(path, { throwIfNoEntry: false }) : undefined
+    if (stats?.isFile() && stats.mtimeMs < Date.now() - ABANDONED_AFTER_MS) rmSync(path, { force: true })
   }
 }
 
@@ -193,32 +212,21 @@ function refuseExisting(file: string, force: boolean): void {
     throw new UserError(`${file} exists. Give another name, or --force to replace it.`)
 }
 
-/** Deletes what an interrupted run left, and creates the temporary file. Returns its inode. */
-function create(partial: string): number {
-  try {
-    rmSync(partial, { force: true })
-    closeSync(openSync(partial, 'wx', 0o600))
-    return statSync(partial).ino
-  } catch (error) {
-    throw writeError(partial, error)
-  }
-}
-
 function syncFolder(folder: string): void {
   const opened = openSync(folder, 'r')
   fsyncSync(opened)
   closeSync(opened)
 }
 
-function writeError(partial: string, error: unknown): unknown {
+function writeError(file: string, error: unknown): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC')
-    return new UserError(`The disk of ${partial} is full. Free some space, or write to another disk.`)
+    return new UserError(`The disk of ${file} is full. Free some space, or write to another disk.`)
   if (syscall === undefined) return error
-  const folder = dirname(resolve(partial))
+  const folder = dirname(resolve(file))
   if (!existsSync(folder))
     return new UserError(`There is no folder ${folder}. Create it, or give another file.`)
-  return new UserError(`${partial} cannot be written (${code}). Give another file.`)
+  return new UserError(`${file} cannot be written (${code}). Give another file.`)
 }
 
 /** The names that `tabbat backup --keep` gives: tabbat-20260301-023000.backup, in UTC. */

@@ -1,7 +1,9 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { DATA_TABLES, TRANSIENT_TABLES } from '../../src/backup/format.ts'
+import { readBackup } from '../../src/backup/read-backup.ts'
 import { restoreBackup } from '../../src/backup/restore-backup.ts'
 import { withSnapshot } from '../../src/backup/snapshot.ts'
 import { writeBackup } from '../../src/backup/write-backup.ts'
@@ -164,15 +166,19 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
   })
 })
 
+const partsIn = (settings: Settings) =>
+  readdirSync(inFolder(settings, ''))
+    .filter((name) => name.includes('.partial'))
+    .toSorted()
+
 describe('the file', () => {
   it('is readable by its owner only, written atomically, and not overwritten', async () => {
     const settings = await newSettings('sqlite')
     const file = inFolder(settings, 'a.backup')
     await save(settings, 3)
-    writeFileSync(`${file}.partial`, 'from an interrupted run', { mode: 0o644 })
     await backUp(settings, file)
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    expect(existsSync(`${file}.partial`)).toBe(false)
+    expect(partsIn(settings)).toEqual([])
     const first = readFileSync(file)
     await expect(backUp(settings, file)).rejects.toThrow(/exists. Give another name, or --force/)
     expect(readFileSync(file).equals(first)).toBe(true)
@@ -187,7 +193,46 @@ describe('the file', () => {
     const folder = inFolder(settings, 'folder')
     mkdirSync(folder)
     await expect(backUp(settings, folder, true)).rejects.toThrow(/cannot be written/)
-    expect(existsSync(`${folder}.partial`)).toBe(false)
+    expect(partsIn(settings)).toEqual([])
+  })
+
+  it('is written once, whole, by two backups at the same time', async () => {
+    const settings = await newSettings('sqlite')
+    const file = inFolder(settings, 'a.backup')
+    await save(settings, 3)
+    await withSealed(settings, async (sealed) => {
+      let second: Promise<unknown> | undefined
+      const onProgress = () => {
+        second ??= writeBackup(sealed, file).catch((error) => error)
+      }
+      const first = await writeBackup(sealed, file, { onProgress }).catch((error) => error)
+      expect([first, await second]).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ counts: expect.objectContaining({ registry: 3 }) }),
+          expect.objectContaining({ message: expect.stringContaining('exists. Give another name') }),
+        ]),
+      )
+      expect(await readBackup(file, sealed.rootKeys, { onRows: () => {} })).toMatchObject({
+        counts: { registry: 3 },
+      })
+    })
+    expect(partsIn(settings)).toEqual([])
+  })
+
+  it('replaces parts that interrupted runs left, but none that may be in use', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 3)
+    const old = new Date(Date.now() - 2 * 3_600_000)
+    const [mine, young] = [`a.backup.partial-${randomUUID()}`, `a.backup.partial-${randomUUID()}`]
+    const dated = `tabbat-20260301-023000.backup.partial-${randomUUID()}`
+    for (const name of [mine, young, dated, 'a.backup.partial', 'b.backup.partial']) {
+      writeFileSync(inFolder(settings, name), 'from an interrupted run')
+      if (name !== young) utimesSync(inFolder(settings, name), old, old)
+    }
+    await backUp(settings, inFolder(settings, 'a.backup'))
+    expect(partsIn(settings)).toEqual([young, 'b.backup.partial', dated])
+    await backUp(settings, inFolder(settings, 'tabbat-20260302-023000.backup'))
+    expect(partsIn(settings)).toEqual([young, 'b.backup.partial'])
   })
 
   it('is not written for an empty database', async () => {
@@ -195,7 +240,7 @@ describe('the file', () => {
       const settings = await newSettings(engine)
       const { code, stderr } = await tabbat(settings, ['backup', inFolder(settings, 'a.backup')])
       expect([code, /There is no (database|Tabbat data) at/.test(stderr)]).toEqual([1, true])
-      expect(existsSync(inFolder(settings, 'a.backup.partial'))).toBe(false)
+      expect(partsIn(settings)).toEqual([])
     }
   })
 })
