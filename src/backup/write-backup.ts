@@ -239,15 +239,22 @@ export function toBackupFile(folder: string, at: Date): string {
   return join(folder, `tabbat-${date}-${time}.backup`)
 }
 
+type Pruned = {
+  readonly deleted: readonly string[]
+  /** Named with a later time than the new one: the clock was wrong then, or is now. */
+  readonly later: readonly string[]
+}
+
 /**
- * Deletes the oldest backups of this installation in the folder but `keep`, and returns their files. The new one is read back
- * first: if it is damaged, nothing is deleted. Files with other names or of another root key stay.
+ * Deletes the oldest backups of this installation in the folder but `keep`. The new one is read back first: if it is damaged,
+ * nothing is deleted. Files with other names or of another root key stay. So do those of a later time, which do not count:
+ * with a wrong clock, one of them would take the place of a real one for ever.
  */
 export async function deleteOldBackups(
   folder: string,
   newest: string,
   { keep, rootKeys }: { readonly keep: number; readonly rootKeys: RootKeys },
-): Promise<string[]> {
+): Promise<Pruned> {
   const { header } = await readBackup(newest, rootKeys, { onRows: () => {} })
   const own: string[] = []
   for (const name of readdirSync(folder)
@@ -257,9 +264,10 @@ export async function deleteOldBackups(
     if (file === newest) continue
     if ((await readHeader(file))?.root_fingerprint === header.root_fingerprint) own.push(file)
   }
-  const old = own.slice(0, Math.max(0, own.length - (keep - 1)))
-  for (const file of old) rmSync(file)
-  return old
+  const earlier = own.filter((file) => file < newest)
+  const deleted = earlier.slice(0, Math.max(0, earlier.length - (keep - 1)))
+  for (const file of deleted) rmSync(file)
+  return { deleted, later: own.filter((file) => file > newest) }
 }
 
 /** The first line; undefined when the file is not a backup or cannot be read. */

@@ -23,7 +23,7 @@ import { addHelp, EXIT_CODES } from './help.ts'
 import { readCount } from './options.ts'
 import { createProgress } from './progress.ts'
 
-type Options = { force?: boolean; keep?: number; json?: true }
+type Options = { force?: boolean; keep?: number; check?: true; json?: true }
 
 export function addBackupCommand(program: Command): void {
   const command = program
@@ -36,6 +36,7 @@ export function addBackupCommand(program: Command): void {
       'write a dated file, and delete all but this many of those that --keep wrote',
       readCount,
     )
+    .option('--check', 'then check it as "backup check" does; if it is not good, --keep deletes nothing')
     .option('--json', 'print a JSON object')
     .action(runBackup)
   addHelp(command, {
@@ -45,7 +46,8 @@ export function addBackupCommand(program: Command): void {
     exitCodes: EXIT_CODES,
     examples: {
       'backup /backups/tabbat.backup': 'write a backup',
-      'backup --json --keep 30 /backups': 'write a dated one and keep 30, for a nightly job',
+      'backup --json --check --keep 30 /backups':
+        'write a dated one, check it and keep 30, for a nightly job',
       'backup check /backups/tabbat.backup': 'restore it into a temporary database, and check it',
     },
   })
@@ -53,11 +55,18 @@ export function addBackupCommand(program: Command): void {
   addBackupRevocationsCommand(command)
 }
 
-async function runBackup(path: string, { force = false, keep, json }: Options): Promise<void> {
+async function runBackup(path: string, { force = false, keep, check, json }: Options): Promise<void> {
   const file = keep === undefined ? path : toBackupFile(path, new Date())
   const finish = async ({ rootKeys, database }: ReadContext, backup: Backup) => {
-    const deleted = keep === undefined ? undefined : await deleteOldBackups(path, file, { keep, rootKeys })
-    report(file, backup, deleted, json && { database })
+    const checked = check && (await checkAndNote(file, undefined))
+    const isGood = !checked || checked.faults.length === 0
+    const { deleted, later = [] } =
+      keep !== undefined && isGood ? await deleteOldBackups(path, file, { keep, rootKeys }) : {}
+    report(file, { ...backup, deleted, checked }, json && { database })
+    if (later.length > 0)
+      warn(
+        `these backups are named with a later time than the new one, so the clock was or is wrong. They do not count for --keep, and stay: ${later.join(', ')}`,
+      )
     warn(
       `the root key is NOT in the backup (it is in ${rootKeys.where}). Without it the backup cannot be opened. Keep a copy of the root key, away from the backup.`,
     )
@@ -100,10 +109,14 @@ function withProgress(
   return write(progress.show).finally(progress.clear)
 }
 
+type Written = Backup & {
+  readonly deleted: readonly string[] | undefined
+  readonly checked: TimedCheck | undefined
+}
+
 function report(
   file: string,
-  { header, counts }: Backup,
-  deleted: readonly string[] | undefined,
+  { header, counts, deleted, checked }: Written,
   json: { database: string } | undefined,
 ): void {
   const bytes = statSync(file).size
@@ -117,6 +130,7 @@ function report(
       root_fingerprint,
       rows: counts,
       ...(deleted && { deleted }),
+      ...(checked && { check: toCheckFacts(checked) }),
     })
     return
   }
@@ -125,6 +139,7 @@ function report(
   say(
     `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}, as of ${header.created_at}.`,
   )
+  if (checked) reportCheck(file, checked)
   for (const old of deleted ?? []) say(`Deleted: ${old}`)
 }
 
@@ -160,6 +175,17 @@ function addBackupCheckCommand(backup: Command): void {
 }
 
 async function runCheck(file: string, { databaseUrl, json }: CheckOptions): Promise<void> {
+  const checked = await checkAndNote(file, databaseUrl)
+  const { header, counts } = checked
+  const facts = { created_at: header.created_at, rows: counts, ...toCheckFacts(checked) }
+  if (json) say(JSON.stringify({ file, ...facts }))
+  else reportCheck(file, checked)
+}
+
+type TimedCheck = CheckedBackup & { readonly seconds: number }
+
+/** Sets the exit code if the backup is not good. */
+async function checkAndNote(file: string, databaseUrl: string | undefined): Promise<TimedCheck> {
   const startedAt = performance.now()
   const checked = await withScratchFolder((folder) => checkIn(folder, databaseUrl, file)).catch(
     async (error) => {
@@ -168,10 +194,8 @@ async function runCheck(file: string, { databaseUrl, json }: CheckOptions): Prom
     },
   )
   await noteCheck(checked.header.created_at, checked.faults.length === 0)
-  const seconds = (performance.now() - startedAt) / 1000
   if (checked.faults.length > 0) process.exitCode = 1
-  if (json) say(toCheckJson(file, checked, seconds))
-  else reportCheck(file, checked, seconds)
+  return { ...checked, seconds: (performance.now() - startedAt) / 1000 }
 }
 
 /**
@@ -220,24 +244,15 @@ async function withScratchFolder<T>(work: (folder: string) => Promise<T>): Promi
   }
 }
 
-function toCheckJson(file: string, { header, counts, ...checked }: CheckedBackup, seconds: number): string {
-  return JSON.stringify({
-    file,
-    good: checked.faults.length === 0,
-    created_at: header.created_at,
-    rows: counts,
-    opened: checked.opened,
-    audit_rows: checked.auditRows,
-    seconds: Number(seconds.toFixed(3)),
-    faults: checked.faults,
-  })
-}
+const toCheckFacts = ({ opened, auditRows, seconds, faults }: TimedCheck) => ({
+  good: faults.length === 0,
+  opened,
+  audit_rows: auditRows,
+  seconds: Number(seconds.toFixed(3)),
+  faults,
+})
 
-function reportCheck(
-  file: string,
-  { header, opened, auditRows, faults }: CheckedBackup,
-  seconds: number,
-): void {
+function reportCheck(file: string, { header, opened, auditRows, faults, seconds }: TimedCheck): void {
   say(strong(`${file} ${faults.length === 0 ? 'is good' : 'is NOT good'}. It is of ${header.created_at}.`))
   for (const fault of faults) say(fault)
   say(

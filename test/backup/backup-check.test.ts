@@ -151,6 +151,42 @@ describe('tabbat backup --keep', () => {
     expect(file).toMatch(/tabbat-\d{8}-\d{6}\.backup$/)
   })
 
+  it('does not count one of a later time, so that a clock that was wrong once costs no backup', async () => {
+    const folder = newFolder()
+    const later = 'tabbat-29990101-020000.backup'
+    for (const name of [toName(1), toName(2), later]) writeFileSync(join(folder, name), readFileSync(good))
+    const { code, stdout, stderr } = await tabbat(source, 'backup', '--json', '--keep', '2', folder)
+    expect([code, JSON.parse(stdout).deleted]).toEqual([0, [join(folder, toName(1))]])
+    expect(stderr).toContain(`They do not count for --keep, and stay: ${join(folder, later)}`)
+    expect(readdirSync(folder)).toHaveLength(3)
+  })
+
+  it('checks with --check the file that it has written, whatever the others are called', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'tabbat-29990101-020000.backup'), 'not a backup')
+    const args = ['backup', '--json', '--check', '--keep', '1', folder]
+    const { code, stdout } = await tabbat(source, ...args)
+    const { created_at, check: checked } = JSON.parse(stdout)
+    expect([code, checked]).toMatchObject([0, { good: true, opened: RECORDS + 3, faults: [] }])
+    expect(await readMeta()).toMatchObject({
+      last_backup_check_result: 'good',
+      last_backup_check_of: created_at,
+    })
+  })
+
+  it('deletes nothing when the new one is not good by --check', async () => {
+    const folder = newFolder()
+    const damaged = await newSettings('sqlite')
+    await withSealed(damaged, ({ store, keyring }) => store.registry.save(toBatch(keyring, 0, 2)))
+    expect(await tabbat(damaged, 'backup', join(folder, toName(1)))).toMatchObject({ code: 0 })
+    await withSealed(damaged, ({ store }) =>
+      store.database.prepare('UPDATE registry SET sealed = $1').run(Buffer.alloc(40)),
+    )
+    const { code, stdout } = await tabbat(damaged, 'backup', '--check', '--keep', '1', folder)
+    expect([code, stdout]).toEqual([1, expect.stringContaining('records and pictures cannot be opened')])
+    expect(readdirSync(folder)).toHaveLength(2)
+  })
+
   it('deletes nothing when the new one is damaged', async () => {
     const folder = newFolder()
     for (const day of [1, 2]) writeFileSync(join(folder, toName(day)), readFileSync(good))

@@ -39,6 +39,15 @@ describe('the units of systemd', () => {
   })
 })
 
+it.each([
+  ['of a checkout', (text: string) => text],
+  ['of the Debian package', toPackaged],
+])('the nightly backup %s checks the file that it has written', (_which, toText) => {
+  const unit = toText(readFileSync('deploy/systemd/tabbat-backup.service', 'utf8'))
+  expect(unit).toMatch(/^ExecStart=\/usr\/(local\/)?bin\/tabbat backup --check --keep 30 (\S+)$/m)
+  expect(unit).not.toContain('ExecStartPost')
+})
+
 describe.each([
   ['of a checkout', (text: string) => text],
   ['of the Debian package', toPackaged],
