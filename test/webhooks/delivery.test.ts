@@ -124,6 +124,25 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
       )
     })
 
+    it.each([
+      [0, 4500],
+      [1, 5500],
+    ])('is repeated after a wait that differs by a tenth at most: %d', async (random, waitMs) => {
+      const clock = { ms: Date.now() }
+      await useProcessClock(store)
+      await addEndpoint(store, receiver.url)
+      const delivery = open(clock, true, random)
+      receiver.answer = answerWith(500)
+      await append(store, { at: clock.ms })
+      await delivery.deliverDue()
+      clock.ms += waitMs - 1
+      await delivery.deliverDue()
+      expect(receiver.received).toHaveLength(1)
+      clock.ms += 1
+      await delivery.deliverDue()
+      expect(receiver.received).toHaveLength(2)
+    })
+
     it('waits for earlier events of its reference, and others do not', async () => {
       const clock = { ms: Date.now() }
       await useProcessClock(store)

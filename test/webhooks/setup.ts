@@ -30,7 +30,7 @@ export const toDeps = (store: Store, allowPrivate = true): EndpointDeps => ({
 type Clock = { ms: number; readonly wallMs?: number }
 
 /** The delivery of one node, with a clock that the test sets. */
-export function openDelivery(store: Store, clock?: Clock, allowPrivate = true) {
+export function openDelivery(store: Store, clock?: Clock, allowPrivate = true, random = 0.5) {
   const { post, close } = openWebhookPost(allowPrivate)
   const disabled: [string, DisabledReason][] = []
   const givenUp: ClaimedDelivery[] = []
@@ -41,7 +41,7 @@ export function openDelivery(store: Store, clock?: Clock, allowPrivate = true) {
     onGivenUp: (each) => void givenUp.push(each),
     onError: (error) => void errors.push(error),
     ...(clock ? { now: () => clock.ms, wallNow: () => clock.wallMs ?? clock.ms } : {}),
-    random: () => 0.5,
+    random: () => random,
   })
   return {
     ...delivery,

@@ -97,6 +97,12 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
       expect(await runAll(watches)).toEqual([UP])
     })
 
+    it('is down when one node sees it fail, although another has disabled it', async () => {
+      await publish('one', 'disabled', [], false)
+      await publish('two', 'open')
+      expect(await runAll(watch())).toEqual([DOWN])
+    })
+
     it('that is disabled, or of which no node reports, changes nothing', async () => {
       const watches = watch()
       await publish('one', 'open')

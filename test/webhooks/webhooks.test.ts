@@ -34,13 +34,13 @@ afterEach(async () => {
   await store.close()
 })
 
-const open = (webhooksPrivate: 'on' | 'off' = 'on') => {
+const open = (webhooksPrivate: 'on' | 'off' = 'on', guards: readonly unknown[] = []) => {
   webhooks = openWebhooks({
     store,
     keyring: { 'webhook-secret': KEY },
     config: { webhooksPrivate, webhooksLog: 1000, spendAlert: 'off' },
     node: 'node-1',
-    sourceChain: { prices: {}, guards: [] },
+    sourceChain: { prices: {}, guards },
     log: {
       event: (level, event, fields) => void logged.push([level, event, fields as Logged[2]]),
       failure: (error) => void logged.push(['error', String(error), undefined]),
@@ -119,9 +119,22 @@ it('an event that is given up is in the log', async () => {
   ])
 })
 
+it('a source that goes down is told where there are sources, and an end waits for what is being told', async () => {
+  const at = Date.now() + MINUTE_MS
+  const state = JSON.stringify({ state: 'open', warnings: [], down: true })
+  await store.sources.publish([{ node: 'other', name: 'dojah', operation: 'verify_nin', state, at }])
+  open()
+  await webhooks.close()
+  expect(logged).toEqual([])
+  open('on', ['a guard'])
+  await webhooks.close()
+  expect(logged.map(([, event]) => event)).toEqual(['source.down'])
+})
+
 it('a failure of the audit log is told again after ten minutes, and not before', async () => {
   open()
-  let now = performance.now()
+  // A sum of fractions would be less than ten minutes, now and then.
+  let now = Math.ceil(performance.now())
   vi.spyOn(performance, 'now').mockImplementation(() => now)
   webhooks.reportAuditFailure()
   now += 10 * MINUTE_MS - 1
