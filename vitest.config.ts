@@ -38,9 +38,9 @@ const shared = {
   // A worker runs many files, and loads the modules of the product once.
   isolate: false,
   // These end a test that hangs. Whatever waits waits for an event, which may take its time on a busy machine.
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
-  expect: { poll: { timeout: 60_000 } },
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: 120_000 } },
 }
 
 /** Of each project, because Vitest loads those of the root besides. */
