@@ -5,7 +5,7 @@ import { splitPhones, UNREADABLE } from '../contract/record.ts'
 import type { Kind } from '../crypto/mac.ts'
 import { withDeadline } from '../telemetry/running-clock.ts'
 import { completeBvn, completeNin, toNumber, toText, withWatchList } from './record.ts'
-import { refuseContradiction, saysFailure, withRetryAfter } from './reply.ts'
+import { namesOtherNumber, refuseContradiction, saysFailure, withRetryAfter } from './reply.ts'
 import { toBvnRecord } from './sandbox/bvn-record.ts'
 import { toNinRecord } from './sandbox/nin-record.ts'
 import { type Answer, type Call, type HttpReply, type Send, type Source, SourceError } from './source.ts'
@@ -105,10 +105,21 @@ async function findPerson<T extends NinRecord | BvnRecord>(
   }
   const answer = await find({ ...call, onReply })
   if (!answer.found) {
+    refuseOtherNumber(name, requested, last?.body)
     checkDecoy(source, kind, requested.phone)
     return answer
   }
   return requireUsable(name, requested, answer, last?.body)
+}
+
+/** The rule for every answer without a record: "no record" for another number says nothing about the requested one. */
+export function refuseOtherNumber(
+  source: string,
+  requested: { readonly number: string; readonly phone: string },
+  body: unknown,
+): void {
+  if (namesOtherNumber(body, requested))
+    throw new SourceError(source, 'bad_response', { problem: 'wrong_person' })
 }
 
 /** The rules for every answer with a record. `body` is the reply that has it. */

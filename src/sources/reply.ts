@@ -1,4 +1,5 @@
 import { Ajv } from 'ajv'
+import { toLocalPhone } from '../contract/person.ts'
 import { type Static, type TProperties, type TSchema, Type } from '../contract/schema.ts'
 import { MINUTE_MS } from '../contract/time.ts'
 import { PrivateAddress } from './public-address.ts'
@@ -150,13 +151,51 @@ export function createPhraseMatcher(...lists: readonly (readonly string[] | unde
   return (text: string): boolean => known.has(toPhrase(text))
 }
 
+/** A NIN, a BVN or a virtual NIN in a text. */
+export const NUMBER_IN_TEXT = /(?<![a-z\d])(?:\d{11}|[a-z]{2}\d{12}[a-z]{2})(?![a-z\d])/gi
+
 const toPhrase = (text: string) =>
   text
     .toLowerCase()
-    .replace(/(?<![a-z\d])(?:\d{11}|[a-z]{2}\d{12}[a-z]{2})(?![a-z\d])/g, '{number}')
+    .replace(NUMBER_IN_TEXT, '{number}')
     .replace(/\s+/g, ' ')
     .replace(/[\s.!]+$/, '')
     .trim()
+
+type Requested = { readonly number: string; readonly phone: string }
+
+const NUMBER_FIELDS = ['nin', 'bvn', 'vnin', 'idnumber', 'ninnumber', 'bvnnumber', 'searchparameter']
+const LOCAL_MOBILE = /^0[789][01]\d{8}$/
+const MAX_TEXT_DEPTH = 5
+
+/**
+ * Whether a reply without a record is about another number than the requested one: it has it in a text, or in a field for the number.
+ * A value without a space in any other field is a reference. The requested phone is never another number. Nor is any other mobile, as
+ * that of a help desk, except in the error text if it does not name the requested number.
+ */
+export function namesOtherNumber(body: unknown, requested: Requested): boolean {
+  const number = requested.number.toLowerCase()
+  const phone = toLocalPhone(requested.phone)
+  const hasOther = (text: string, mayBePhone: boolean): boolean => {
+    const lower = text.toLowerCase()
+    const ignoresMobiles = mayBePhone || lower.includes(number)
+    const named: readonly string[] = lower.match(NUMBER_IN_TEXT) ?? []
+    return named.some(
+      (each) => each !== number && each !== phone && !(ignoresMobiles && LOCAL_MOBILE.test(each)),
+    )
+  }
+  const isOther = (name: string, value: unknown, depth: number): boolean => {
+    if (typeof value === 'object' && value !== null)
+      return (
+        depth < MAX_TEXT_DEPTH &&
+        Object.entries(value).some(([inner, part]) => isOther(inner, part, depth + 1))
+      )
+    const text = toText(value)
+    if (NUMBER_FIELDS.includes(toKey(name))) return hasOther(text, false)
+    return text.includes(' ') && hasOther(text, true)
+  }
+  return hasOther(toErrorText(body), false) || isOther('', body, 0)
+}
 
 /**
  * Whether a reply says that the request failed, in its envelope or in one of its parts, such as the record. Vendors have these fields

@@ -27,6 +27,8 @@ const ACCEPT_VIRTUAL_NINS: readonly string[] = [
   'seamfix',
 ]
 const OTHER_PHONE = '8021112223'
+/** Another number than the requested one. */
+const OTHER = '88345678901'
 
 /** The failure reason of each fault. */
 const EXPECTED: Readonly<Partial<Record<Fault, SourceFailure>>> = {
@@ -66,6 +68,7 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
   afterEach(() => {
     vendor.fail(undefined)
     vendor.alter(undefined)
+    vendor.refuse(undefined)
   })
   afterAll(async () => {
     await source.close?.()
@@ -148,6 +151,43 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
 
     it('returns not found for an unknown number', async () => {
       expect(await findIt(UNKNOWN, toPhoneCoreOf(UNKNOWN))).toMatchObject({ found: false })
+    })
+
+    const findUnknown = () => findIt(UNKNOWN, toPhoneCoreOf(UNKNOWN))
+    const putBeside = (note: string) => vendor.alter((body) => ({ ...(body as object), note }))
+
+    it.each([OTHER, 'CD112345678910YZ', `NIN ${OTHER}`])(
+      'does not take "not found" for %s as one for the requested number',
+      async (other) => {
+        putBeside(`No record for ${other}`)
+        expect(await toFailure(findUnknown())).toMatchObject({ problem: 'wrong_person' })
+        vendor.alter(undefined)
+        vendor.refuse(404, `No record for ${other}`)
+        expect(await toFailure(findUnknown())).toMatchObject({ reason: 'bad_response' })
+      },
+    )
+
+    it('does not take "not found" as one for the requested number when it repeats another', async () => {
+      let isRepeated = false
+      vendor.alter((body) => {
+        const text = JSON.stringify(body)
+        isRepeated = text.includes(UNKNOWN)
+        return JSON.parse(text.replaceAll(UNKNOWN, OTHER))
+      })
+      const answer = await findUnknown()?.catch((error: unknown) => error)
+      expect(answer).toMatchObject(isRepeated ? { problem: 'wrong_person' } : { found: false })
+    })
+
+    it.each([
+      ['the requested number', `No record for ${UNKNOWN}`],
+      ['the requested number in small letters', `no record for ${UNKNOWN.toLowerCase()}`],
+      ['the requested phone', `No record with the phone 0${toPhoneCoreOf(UNKNOWN)}`],
+      ['a masked number', 'No record for 883*****901'],
+      ['a longer number', 'No record, request 8834567890123'],
+      ['a reference alone', OTHER],
+    ])('returns not found when the answer names %s', async (_, note) => {
+      putBeside(note)
+      expect(await findUnknown()).toMatchObject({ found: false })
     })
 
     it('never returns the requested phone in a record with another phone', async () => {

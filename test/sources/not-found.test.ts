@@ -64,6 +64,22 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
   })
 })
 
+describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
+  it('alone leads to 502 when it says "no record" for another number; otherwise the next source is called', async () => {
+    const kind = mainKindOf(name)
+    const next =
+      IDENTITY_VENDORS.find((other) => other.name !== name && kindsOf(other.name).includes(kind)) ?? dojah
+    const vendors = [await openStandIn(script), await openStandIn(next)]
+    open.push(...vendors)
+    const byOne = await openServer(vendors, name, { ...NAMES_OPTIONAL, kind })
+    const byBoth = await openServer(vendors, `${name},${next.name}`, { ...NAMES_OPTIONAL, kind })
+    vendors[0]?.refuse(404, 'No record for 99345678901')
+    const alone = await verify(byOne)
+    expect([alone.statusCode, alone.json().code]).toEqual([502, 'source_bad_response'])
+    expect((await verify(byBoth)).statusCode).toBe(200)
+  })
+})
+
 it.each([
   [qoreid, { status: 404, body: { message: 'NIN provided is not found. Please provide a valid nin' } }],
   [qoreid, { status: 404, body: { message: 'NIN not found. Please provide a valid NIN.' } }],

@@ -9,6 +9,7 @@ import {
   isFundsText,
   isTemporary,
   NO_SUCH_PERSON,
+  namesOtherNumber,
   objectWith,
   optionalFields,
   PHONE_DIFFERS,
@@ -404,5 +405,60 @@ describe('an exchange that fails', () => {
     const made = exchangeError('acme', coded('X'), SENT, false)
     expect(`${made.message} ${made.stack}`).not.toContain('12345678901')
     for (const thrown of [undefined, null, 'text']) expect(meaning(thrown)).toMatch(/no_connection unsent/)
+  })
+})
+
+describe('a reply without a record', () => {
+  const ASKED = { number: '12345678901', phone: '8031234567' }
+  const MOBILE = '08099999999'
+
+  it.each([
+    { message: 'No record for 99345678901' },
+    { message: 'NIN not found', error: 'No record for 99345678901' },
+    { message: 'No record', data: { errors: [{ text: 'unknown: AB012345678910YZ' }] } },
+    { message: 'Phone 08031234567 has no record 99345678901' },
+    { message: 'No record for 12345678901, nor for 99345678901' },
+    // In the place of the number, it may be one.
+    { message: `No record for ${MOBILE}` },
+    { status: 'not_found', data: { idNumber: '99345678901' } },
+    { status: 'not_found', NIN: 99345678901 },
+    { status: 'not_found', search_parameter: MOBILE },
+  ])('names another number in %j', (body) => {
+    expect(namesOtherNumber(body, ASKED)).toBe(true)
+  })
+
+  it.each([
+    undefined,
+    'No record',
+    {},
+    { message: 'No record' },
+    { message: 'No record for 12345678901' },
+    { message: 'No record for the phone 08031234567' },
+    { message: 'No record for 123*****901 or 2348099999999' },
+    { message: `No record for 12345678901. Call ${MOBILE}.` },
+    { message: 'No record', help: `Call ${MOBILE}.` },
+    { message: 'No record', reference: '99345678901', at: 99345678901 },
+    { data: { idNumber: '12345678901', searchParameter: null } },
+  ])('names no other number in %j', (body) => {
+    expect(namesOtherNumber(body, ASKED)).toBe(false)
+  })
+
+  it('may repeat a virtual NIN in small letters, and names another one', () => {
+    const asked = { ...ASKED, number: 'AB012345678910YZ' }
+    expect(namesOtherNumber({ message: 'No record for ab012345678910yz' }, asked)).toBe(false)
+    expect(namesOtherNumber({ message: 'No record for AB012345678911YZ' }, asked)).toBe(true)
+    expect(namesOtherNumber({ message: 'No record for 12345678901' }, asked)).toBe(true)
+  })
+
+  it('may repeat a number that is malformed', () => {
+    const body = { message: `No record for 1234567890. Call ${MOBILE}.` }
+    expect(namesOtherNumber(body, { ...ASKED, number: '1234567890' })).toBe(false)
+    expect(namesOtherNumber(body, ASKED)).toBe(true)
+  })
+
+  it('is searched to a limited depth', () => {
+    const nest = (depth: number): unknown =>
+      depth === 0 ? 'No record for 99345678901' : { in: nest(depth - 1) }
+    expect([namesOtherNumber(nest(5), ASKED), namesOtherNumber(nest(6), ASKED)]).toEqual([true, false])
   })
 })

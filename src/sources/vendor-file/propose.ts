@@ -1,5 +1,5 @@
 import { toText } from '../record.ts'
-import { createPhraseMatcher, NO_SUCH_PERSON, toErrorText } from '../reply.ts'
+import { createPhraseMatcher, NO_SUCH_PERSON, NUMBER_IN_TEXT, toErrorText } from '../reply.ts'
 import { SHIPPED_VENDORS } from '../vendors.ts'
 import { NOT_MAPPED } from './answer-map.ts'
 import { listPlaces, type Place } from './describe.ts'
@@ -214,7 +214,7 @@ function proposeMissing(missing: NewVendor['missing'], left: string[]): MissingP
       'not_found',
     )
   const { text, at } = findErrorText(missing?.body)
-  const phrase = text.replace(/(?<![a-z\d])(?:\d{11}|[a-z]{2}\d{12}[a-z]{2})(?![a-z\d])/gi, '{number}')
+  const phrase = text.replace(NUMBER_IN_TEXT, '{number}')
   if (!missing || phrase === '' || /\d{4}/.test(phrase)) {
     left.push(
       'rules: by which text does the vendor say that there is no such person? Add it to texts, and name that list in the rule. Until then such an answer is a failure, unless it is a usual text.',

@@ -2,7 +2,7 @@ import type { BvnRecord } from '../../contract/bvn.ts'
 import type { NinRecord } from '../../contract/nin.ts'
 import { toPhoneCore } from '../../contract/person.ts'
 import { createBlankRecord, splitPhones } from '../../contract/record.ts'
-import { requireUsable } from '../open-vendor.ts'
+import { refuseOtherNumber, requireUsable } from '../open-vendor.ts'
 import { firstGiven, isAbsent, toText } from '../record.ts'
 import { TEXT_FIELDS } from '../reply.ts'
 import { type HttpReply, SourceError } from '../source.ts'
@@ -66,7 +66,10 @@ export function tryAnswer(name: string, file: VendorFile, reply: HttpReply, opti
   })
   const readRecord = (question: Question) => {
     const { answer } = read(reply, question)
-    return answer.found ? answer : undefined
+    if (answer.found) return answer
+    // Without a given number, any number in the answer may be the requested one.
+    if (options.number !== undefined) refuseOtherNumber(name, question, reply.body)
+    return undefined
   }
   const first = ask({ number: options.number ?? DECOY.number, phone: options.phone ?? DECOY.phoneCore })
   const tried = tryRules(rules, file, settings, reply, first)

@@ -1,5 +1,5 @@
 import { REFUSED_TEXTS } from '../../../src/simulator/faults.ts'
-import { requireUsable } from '../../../src/sources/open-vendor.ts'
+import { refuseOtherNumber, requireUsable } from '../../../src/sources/open-vendor.ts'
 import { type HttpReply, type HttpRequest, SourceError } from '../../../src/sources/source.ts'
 import { checkVendorFile } from '../../../src/sources/vendor-file/check.ts'
 import { createFileSource } from '../../../src/sources/vendor-file/create-source.ts'
@@ -45,8 +45,10 @@ async function ask(name: string, file: VendorFile, kind: Kind, reply: HttpReply)
       kind === 'nin'
         ? await source.findNin?.({ nin: NUMBER, ...query }, call)
         : await source.findBvn?.({ bvn: NUMBER, ...query }, call)
-    if (!answer?.found) return answer
-    return requireUsable(name, { number: NUMBER, phone: PHONE_CORE }, answer as never, reply.body)
+    const requested = { number: NUMBER, phone: PHONE_CORE }
+    if (answer?.found) return requireUsable(name, requested, answer as never, reply.body)
+    refuseOtherNumber(name, requested, reply.body)
+    return answer
   } catch (error) {
     if (!(error instanceof SourceError)) throw error
     refusePersonal(`${error.message} ${JSON.stringify(error)}`)
@@ -72,6 +74,8 @@ export function openAnswerTarget(): Target {
     words: [
       ...REFUSED_TEXTS,
       ...OUTCOMES,
+      'no record for 99345678901',
+      `no record for ${NUMBER}`,
       'status',
       'message',
       'data',
@@ -109,12 +113,21 @@ function checkAnswer(answer: Answer, body: unknown): void {
       if (!all.includes(part)) throw new Error('the record has a name that the vendor did not send')
     return
   }
+  checkNumber(body)
   if ('watchlisted' in answer || 'namesDiffer' in answer) return
   // Somebody is in the reply, with the number, the phone and a name: "no such person" is not what it says.
   const hasNumber = values.includes(NUMBER)
   const hasPhone = values.some((value) => value.endsWith(PHONE_CORE) && value.length <= 14)
   if (hasNumber && hasPhone && values.length > 8)
     throw new Error('a reply with the record of the person is read as "not found"')
+}
+
+/** "No record" for another number says nothing about the requested one. */
+function checkNumber(body: unknown): void {
+  const { message } = Object(body) as { readonly message?: unknown }
+  const [, other = NUMBER] = /^no record for (\d{11})$/.exec(String(message)) ?? []
+  if (other !== NUMBER && other !== `0${PHONE_CORE}`)
+    throw new Error('"no record" for another number is read as one for the requested number')
 }
 
 /** All texts and numbers of a reply, without the names of its members. */

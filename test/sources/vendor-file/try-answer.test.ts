@@ -78,6 +78,13 @@ describe('a saved answer', () => {
     )
   })
 
+  it('that says "no record" for another number is about another person, if a number is given', () => {
+    const body = { error: 'No record for 99345678901' }
+    expect(look(body, { status: 404, number: '12345678901' }).problem).toBe('wrong_person')
+    expect(look(body, { status: 404, number: '99345678901' }).problem).toBeUndefined()
+    expect(look(body, { status: 404 }).problem).toBeUndefined()
+  })
+
   it('takes the place of nothing when the vendor does not repeat the number', () => {
     const { nin: _, ...entity } = ENTITY
     const { problem, record } = look({ entity }, { number: '12345678909' })
