@@ -8,7 +8,7 @@ import { createOwner, loadNodeName } from './chain-claim.ts'
 import type { Pending } from './chain-writer.ts'
 import { type ChainWriter, type ChainWriterOptions, openChainWriter } from './chain-writer.ts'
 import { makeCheckpoint } from './checkpoint.ts'
-import { findOpenLosses } from './losses.ts'
+import { findOpenLosses, noteLosses } from './losses.ts'
 import type { RecentRows } from './recent-rows.ts'
 import type { AuditEntry } from './row.ts'
 import type { Signer } from './signing.ts'
@@ -32,6 +32,8 @@ type AuditLogOptions = ChainWriterOptions & {
   readonly checkpointDir: string
   /** Set by a restore, which puts an older log in place on purpose. */
   readonly acceptOlder?: boolean
+  /** Notes what is lost instead of refusing the log, for an operator who then accepts it. */
+  readonly notesLosses?: boolean
   /** Called once when the log can no longer be written. */
   readonly onUnavailable: (error: unknown) => void
   /** Called when a checkpoint could not be made. That alone does not stop the log. */
@@ -50,7 +52,8 @@ const MAX_PENDING = 256
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const owner = createOwner()
   const node = loadNodeName(options.dataDir)
-  const open = options.acceptOlder ? [] : await findOpenLosses(options)
+  if (options.notesLosses) await noteLosses(options)
+  const open = options.acceptOlder || options.notesLosses ? [] : await findOpenLosses(options)
   const writer = await openChainWriter(options, { node, owner })
   for (const loss of open) await writer.recordLoss(loss)
   return new AuditLog(options, owner, writer)

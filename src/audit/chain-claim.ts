@@ -87,6 +87,9 @@ export const isChainOf = (node: string, chain: string) => {
 
 const isAbandoned = ({ owner, beatAt }: Chain) => owner === null || beatAt < Date.now() - DEAD_AFTER_MS
 
+/** Whether a process may be extending the chain. One on this machine that has ended does not. */
+export const isInUse = (chain: Chain) => !isFree(chain)
+
 /** Of a chain of this node: another machine may have the same host name. */
 function isFree(chain: Chain): boolean {
   if (isAbandoned(chain)) return true

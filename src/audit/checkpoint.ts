@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import type { ChainEnd } from './audit-chains.ts'
+import type { ChainEnd, Head } from './audit-chains.ts'
 import { type AuditTable, type Checkpoint, toHashes } from './audit-table.ts'
+import { findCheckpointFile, readCheckpoints } from './checkpoint-file.ts'
 import { appendCheckpoint, CHECKPOINT_FILE, readLastCheckpoint } from './checkpoint-folder.ts'
 import type { Loss } from './loss-table.ts'
 import { computeMerkleRoot } from './merkle.ts'
@@ -108,27 +109,48 @@ const parseCheckpoint = ({ body }: Pick<Checkpoint, 'body'>): CheckpointBody =>
 
 /**
  * Compares the log with the last checkpoint in the file. Returns the chains that are shorter than it says. Throws if the log is
- * another one.
+ * another one; with `acceptsOther`, chains that are missing, or have other rows instead, are returned, too.
  */
-export async function findShortened(table: AuditTable, folder: string): Promise<Loss[]> {
+export async function findShortened(
+  table: AuditTable,
+  folder: string,
+  { acceptsOther = false } = {},
+): Promise<Loss[]> {
   const last = await readLastCheckpoint(folder)
+  if (!last) return []
   const shortened: Loss[] = []
-  const chains = new Map(last ? (await table.chains()).map((each) => [each.chain, each]) : [])
-  for (const { chain, sequence, hash } of last ? parseCheckpoint(last).heads : []) {
+  const chains = new Map((await table.chains()).map((each) => [each.chain, each]))
+  for (const head of parseCheckpoint(last).heads) {
+    const { chain, sequence } = head
     const known = chains.get(chain)
     if (known?.isArchived) continue
     const row = await table.find(chain, sequence)
-    if (row && Buffer.from(row.hash).toString('hex') === hash) continue
-    if (row || !known)
-      throw new UserError(
-        `The audit log in the database is not the one of the last checkpoint in ${join(folder, CHECKPOINT_FILE)} (chain ${chain}, row ${sequence}). If another database was put in place on purpose, move the file away.`,
-      )
-    shortened.push({
-      chain,
-      kept: (await table.head(chain))?.sequence ?? 0,
-      acknowledged: sequence,
-      references: [],
-    })
+    if (row && isHashOf(row, head)) continue
+    if ((row || !known) && !acceptsOther) throw otherLogError(folder, head)
+    const kept = row ? await findKept(table, folder, chain) : (await table.head(chain))?.sequence
+    shortened.push({ chain, kept: kept ?? 0, acknowledged: sequence, references: [] })
   }
   return shortened
+}
+
+const otherLogError = (folder: string, { chain, sequence }: ChainHead) =>
+  new UserError(
+    `The audit log in the database is not the one of the last checkpoint in ${join(folder, CHECKPOINT_FILE)} (chain ${chain}, row ${sequence}). If a backup was restored or an older copy was put in place on purpose, run: tabbat audit accept-loss (with SQLite, move the file away)`,
+  )
+
+const isHashOf = (row: Pick<Head, 'hash'>, { hash }: Pick<ChainHead, 'hash'>) =>
+  Buffer.from(row.hash).toString('hex') === hash
+
+/** The last signed row of a chain that is still there. Rows are linked, so that those before it are there, too. */
+async function findKept(table: AuditTable, folder: string, chain: string): Promise<number> {
+  const heads = new Map<number, ChainHead>()
+  for await (const checkpoint of readCheckpoints(findCheckpointFile(folder)))
+    for (const head of checkpoint ? parseCheckpoint(checkpoint).heads : [])
+      if (head.chain === chain) heads.set(head.sequence, head)
+  const signed = [...heads.values()].toSorted((a, b) => b.sequence - a.sequence)
+  for (const head of signed) {
+    const row = await table.find(chain, head.sequence)
+    if (row && isHashOf(row, head)) return head.sequence
+  }
+  return 0
 }

@@ -33,6 +33,9 @@ const INSERT = `INSERT INTO audit_losses (chain, kept, acknowledged, lost_refere
       THEN excluded.lost_references ELSE audit_losses.lost_references END,
     accepted_at = NULL
   WHERE audit_losses.accepted_at IS NULL OR excluded.acknowledged > audit_losses.acknowledged`
+/** Also a chain that is not there, as after the restore of an older backup: its name is not taken again. */
+const RETIRE = `INSERT INTO audit_chains (chain, beat_at, retired_at) VALUES ($1, $2, $3)
+  ON CONFLICT (chain) DO UPDATE SET retired_at = excluded.retired_at`
 const LIST = `SELECT ${LOSS.names} FROM audit_losses`
 
 export const lossTable = defineTable({
@@ -56,7 +59,7 @@ export const lossTable = defineTable({
     insert: (loss: Loss, now: number) =>
       database.transaction(async (tx) => {
         await tx.prepare(INSERT).run(...LOSS.encode(loss), now)
-        await tx.prepare('UPDATE audit_chains SET retired_at = $2 WHERE chain = $1').run(loss.chain, FOR_EVER)
+        await tx.prepare(RETIRE).run(loss.chain, now, FOR_EVER)
       }),
     /** Does nothing if the loss has grown meanwhile. */
     accept: async ({ chain, kept, acknowledged }: LostRows, now: number) => {

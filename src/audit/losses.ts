@@ -10,6 +10,7 @@ import {
 } from './acknowledged-file.ts'
 import type { AuditStore } from './audit-store.ts'
 import type { AuditTable } from './audit-table.ts'
+import { isInUse } from './chain-claim.ts'
 import { findShortened } from './checkpoint.ts'
 import { CHECKPOINT_FILE } from './checkpoint-folder.ts'
 import type { Loss, LossTable } from './loss-table.ts'
@@ -42,6 +43,40 @@ export async function findOpenLosses(log: OpenedLog): Promise<Loss[]> {
   return open
 }
 
+/**
+ * Notes the losses that this node would find at its start, so that an operator can accept them, also those of a log that was
+ * replaced by an older one. Called before a chain is claimed: one that lacks rows is not extended.
+ */
+export async function noteLosses({
+  table,
+  dataDir,
+  checkpointDir,
+  losses: options,
+}: OpenedLog): Promise<void> {
+  if (!options) return
+  const { losses } = options
+  const found = [
+    ...(await findShortened(table, checkpointDir, { acceptsOther: true })),
+    ...(await findLosses(table, dataDir)),
+  ]
+  const open = await losses.list('open')
+  const inUse = new Set((await table.chains()).filter(isInUse).map(({ chain }) => chain))
+  for (const loss of found) {
+    // Its server would not notice that it is retired.
+    if (inUse.has(loss.chain) && !isListed(open, loss) && !(await losses.isAccepted(loss))) {
+      // It finds the loss itself, as those have that are reported.
+      if (open.length > 0) continue
+      throw new UserError(
+        `Rows of chain ${loss.chain} are missing, and a server extends it, or did so in the last three minutes. Stop all servers, and run this again.`,
+      )
+    }
+    await losses.insert(loss, Date.now())
+  }
+}
+
+const isListed = (list: readonly Loss[], { chain, kept }: Loss) =>
+  list.some((each) => each.chain === chain && each.kept === kept)
+
 type Folders = { readonly dataDir: string; readonly checkpointDir: string }
 
 /** All losses that no operator has accepted: those that servers have found, and those that this node would find at its start. */
@@ -57,8 +92,7 @@ export async function listUnacceptedLosses(
   const found = [...(await findShortened(audit, checkpointDir)), ...(await findLosses(audit, dataDir))]
   const open = await losses.list('open')
   for (const loss of found) {
-    const isListed = open.some(({ chain, kept }) => chain === loss.chain && kept === loss.kept)
-    if (!isListed && !(await losses.isAccepted(loss))) open.push(loss)
+    if (!isListed(open, loss) && !(await losses.isAccepted(loss))) open.push(loss)
   }
   return open
 }
@@ -97,7 +131,7 @@ function refuseOlder([first]: readonly Loss[], checkpointDir: string): Loss[] {
 function refuse(open: readonly Loss[], { onLoss }: LossOptions): never {
   for (const loss of open) onLoss(loss)
   throw new UserError(
-    `The database has lost audit rows that were acknowledged (${toLossRanges(open)}), as after a failover to an asynchronous standby. If this is the right database, run: tabbat audit accept-loss`,
+    `The database has lost audit rows that were acknowledged (${toLossRanges(open)}), as after a failover to an asynchronous standby or the restore of a backup. If this is the right database, run: tabbat audit accept-loss`,
   )
 }
 

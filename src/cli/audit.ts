@@ -268,13 +268,13 @@ type AcceptLossOptions = { yes?: true; json?: true }
 function addAcceptLossCommand(audit: Command): void {
   const command = audit
     .command('accept-loss')
-    .description('accept that a failover lost acknowledged audit rows, so that servers continue')
+    .description('accept that a failover or a restore lost acknowledged audit rows, so that servers continue')
     .option('--yes', 'do not ask')
     .option('--json', 'print a JSON object with every lost reference')
     .action(runAcceptLoss)
   addHelp(command, {
     details:
-      'After a failover to an asynchronous standby, PostgreSQL may lack rows that callers were answered on. The servers notice it, and refuse verifications. First look for the old primary: if its data can be recovered, nothing is lost. This command prints what is missing and writes it to the audit log as a signed statement (log_shortened). Running servers continue within two seconds. docs/production.md says under which conditions a failover loses nothing.',
+      'After a failover to an asynchronous standby, PostgreSQL may lack rows that callers were answered on. The servers notice it, and refuse verifications. First look for the old primary: if its data can be recovered, nothing is lost. This command prints what is missing and writes it to the audit log as a signed statement (log_shortened). Running servers continue within two seconds. docs/production.md says under which conditions a failover loses nothing.\n\nAfter the restore of a backup, run it on every node but the one that restored, before any server starts: it also reads what this node has acknowledged and signed.',
     usesDatabase: true,
     exitCodes: EXIT_CODES,
     examples: {
@@ -290,7 +290,9 @@ const runAcceptLoss = ({ yes, json }: AcceptLossOptions): Promise<void> =>
       const losses = await store.losses.list('open')
       if (losses.length === 0) {
         if (json) return sayJson({ database }, { accepted: [] })
-        throw new UserError('No loss is known: no server has found that acknowledged rows are missing.')
+        throw new UserError(
+          'No loss is known: no server has found that acknowledged rows are missing, nor do the files of this node say so.',
+        )
       }
       if (!json) losses.forEach(reportLoss)
       await requireConfirmation('Accept that these rows are lost?', yes, 'Nothing was changed.')
@@ -300,7 +302,7 @@ const runAcceptLoss = ({ yes, json }: AcceptLossOptions): Promise<void> =>
       if (json) return sayJson({ database }, { accepted: losses })
       say(`${strong('The loss is recorded in the audit log.')} Running servers continue; start the others.`)
     },
-    { mustExist: true, acceptOlder: true },
+    { mustExist: true, notesLosses: true },
   )
 
 const MAX_SHOWN = 10

@@ -34,6 +34,8 @@ type CommandContextOptions = {
   readonly mustExist?: boolean
   /** After a restore, the audit log may be older than the last checkpoint. */
   readonly acceptOlder?: boolean
+  /** Losses of audit rows are noted, and the command accepts them. */
+  readonly notesLosses?: boolean
   /** The command has already printed which database it uses. */
   readonly isPrinted?: boolean
   /** Settings other than those of the environment and of .env. */
@@ -55,6 +57,7 @@ export async function withCommandContext<T>(
   {
     mustExist = false,
     acceptOlder = false,
+    notesLosses = false,
     isPrinted = false,
     config = loadConfig(),
   }: CommandContextOptions = {},
@@ -72,6 +75,7 @@ export async function withCommandContext<T>(
       dataDir: config.dataDir,
       checkpointDir: config.checkpointDir ?? config.dataDir,
       acceptOlder,
+      notesLosses,
       losses:
         config.databaseUrl === undefined
           ? undefined

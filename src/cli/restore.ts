@@ -106,8 +106,10 @@ async function runRestore(file: string, options: Options): Promise<void> {
   const { registry = 0, media = 0, api_keys = 0 } = counts
   say(strong(`The backup of ${header.created_at} is restored to ${place}.`))
   say(
-    `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}. Start the servers now.`,
+    `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}.`,
   )
+  if (config.databaseUrl === undefined) say('Start the servers now.')
+  else say('If there are other nodes, run on each: tabbat audit accept-loss. Then start the servers.')
   sayErasures(files, erasedAgain.length, header.created_at)
   if (files.length > 0 && missing > 0) warnOfGaps(missing, header.created_at)
   if (access.length > 0) sayRevocations(revoked, unnoted)
