@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { BatchFormat } from '../batches/read-rows.ts'
@@ -7,6 +8,7 @@ import { openStore } from '../context/store.ts'
 import { toNaira } from '../contract/naira.ts'
 import { KINDS, type Kind } from '../crypto/mac.ts'
 import { SQLITE_FILE } from '../database/open-database.ts'
+import { withFileLock } from '../database/process-lock.ts'
 import { hasDatabase } from '../database/sqlite-user-error.ts'
 import { UserError } from '../errors.ts'
 import { say, sayJson, toCount } from '../server/terminal.ts'
@@ -116,11 +118,15 @@ async function runVerifyFile(kind: Kind, path: string, options: Options): Promis
   const interruption = listenForInterruption()
   const progress = createProgress()
   try {
-    const before = findInterrupted({ server, checked, out })
-    if (before)
-      process.stderr.write(`Continuing: ${before.written} of ${before.parts.length} parts are written.\n`)
-    else await requireConsent(key, checked.good, options.yes)
-    const counts = await runFile({ server, file, checked, out, progress, signal: interruption.signal })
+    const counts = await withOutputLock(out, async () => {
+      // A run that has ended meanwhile may have written it.
+      requireOutput(out, options.force)
+      const before = findInterrupted({ server, checked, out })
+      if (before)
+        process.stderr.write(`Continuing: ${before.written} of ${before.parts.length} parts are written.\n`)
+      else await requireConsent(key, checked.good, options.yes)
+      return runFile({ server, file, checked, out, progress, signal: interruption.signal })
+    })
     progress.clear()
     printSummary(counts, { ...options, out, server: server.name })
   } catch (error) {
@@ -133,6 +139,13 @@ async function runVerifyFile(kind: Kind, path: string, options: Options): Promis
     interruption.stop()
     await server.close()
   }
+}
+
+/** Two runs would write to the same partial file, and send the same rows twice. */
+function withOutputLock<T>(out: string, work: () => Promise<T>): Promise<T> {
+  const lock = `${out}.lock`
+  const refusal = `Another run is writing ${out}. Wait until it ends, or choose another --out. This one has sent nothing.`
+  return withFileLock(lock, refusal, () => work().finally(() => rmSync(lock, { force: true })))
 }
 
 /** Never from the command line. */

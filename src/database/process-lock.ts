@@ -35,7 +35,7 @@ export function withProcessLock<T>(
 ): Promise<T> {
   return database.dialect === 'postgres'
     ? holdInPostgres(database, lock, work)
-    : holdBesideSqlite(place, lock, work)
+    : withFileLock(`${place}-${lock.file}`, lock.refusal, work)
 }
 
 /** A transaction that only holds an advisory lock; the work uses other connections. */
@@ -57,9 +57,8 @@ function holdInPostgres<T>(
   )
 }
 
-/** An empty SQLite file beside the database, locked by SQLite: the system releases it however the process ends. */
-async function holdBesideSqlite<T>(place: string, lock: ProcessLock, work: () => Promise<T>): Promise<T> {
-  const path = `${place}-${lock.file}`
+/** Locks an empty SQLite file, by SQLite: the system releases it however the process ends. A second process gets the refusal. */
+export async function withFileLock<T>(path: string, refusal: string, work: () => Promise<T>): Promise<T> {
   const file = new DatabaseSync(path)
   try {
     chmodSync(path, 0o600)
@@ -67,7 +66,7 @@ async function holdBesideSqlite<T>(place: string, lock: ProcessLock, work: () =>
     return await work()
   } catch (error) {
     const isTaken = (error as { errcode?: number }).errcode === BUSY && !file.isTransaction
-    throw isTaken ? new UserError(lock.refusal) : error
+    throw isTaken ? new UserError(refusal) : error
   } finally {
     file.close()
   }

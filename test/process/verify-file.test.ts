@@ -124,6 +124,25 @@ describe('tabbat verify-file', () => {
     expect(existsSync(`${out}.state`)).toBe(false)
   })
 
+  it('refuses a second run while one writes the same results', async () => {
+    writeFileSync(input, toCsv(30))
+    const first = start('--url', server.url)
+    await expect
+      .poll(() => existsSync(`${out}.state`) && readFileSync(`${out}.state`, 'utf8'))
+      .toContain('"batch":"bat_')
+    // Stopped, so that it cannot end before the second one has begun.
+    first.child.kill('SIGSTOP')
+    const second = await run('--url', server.url)
+    first.child.kill('SIGCONT')
+    expect([second.code, second.stderr]).toEqual([
+      1,
+      expect.stringContaining(`Another run is writing ${out}. Wait until it ends`),
+    ])
+    expect((await first.ended).code).toBe(0)
+    expect(readCsv(out)).toHaveLength(30)
+    expect(readdirSync(folder).toSorted()).toEqual(['customers.csv', 'results.csv'])
+  })
+
   it('leaves no state that is cut off where the disk is full', async () => {
     writeFileSync(input, toCsv(1))
     // The address makes the state longer than the limit, which cuts a write short as a full disk does.
