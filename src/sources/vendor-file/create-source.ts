@@ -117,6 +117,7 @@ export function compileOperation(
   const hasPerson = (body: unknown, question: Question): boolean => {
     const text = JSON.stringify(body) ?? ''
     if (!text.includes(question.number) || !text.includes(question.phone)) return false
+    if (hasPersonAnywhere(body, question)) return true
     try {
       // Without the details that were sent: they are no answer.
       const { record } = readRecord(body, { ...question, details: undefined })
@@ -127,6 +128,22 @@ export function compileOperation(
     }
   }
   return { toRequest: compileRequest(described.request, settings, file.authentication), read, toRule }
+}
+
+/** A part with the number, the phone and a name that was not sent, also where no record is expected. */
+function hasPersonAnywhere(body: unknown, { number, phone, details = {} }: Question): boolean {
+  const sent = new Set(Object.values(details).map((text) => toText(text).toLowerCase()))
+  const parts = [body]
+  for (const part of parts) {
+    const fields = Object.entries(toFields(part))
+    const texts = fields.map(([, value]) => (typeof value === 'object' ? '' : String(value)))
+    const hasName = fields.some(
+      ([key, value]) => /name/i.test(key) && toText(value) !== '' && !sent.has(toText(value).toLowerCase()),
+    )
+    if (hasName && texts.includes(number) && texts.some((text) => text.includes(phone))) return true
+    for (const [, value] of fields) if (typeof value === 'object') parts.push(value)
+  }
+  return false
 }
 
 const NO_RECORD: readonly string[] = ['not_found', 'watch_listed', 'names_differ']
