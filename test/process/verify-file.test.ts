@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
@@ -100,6 +101,22 @@ describe('tabbat verify-file', () => {
     expect(JSON.parse(stdout)).toMatchObject({ verified: 3, not_verified: 0, refused: 0, failed: 0, out })
     expect(JSON.parse(stdout).database).toContain('tabbat.db')
     expect(readCsv(out).map(({ reference }) => reference)).toEqual(['customer 0', 'customer 1', 'customer 2'])
+  })
+
+  it('withdraws no guess of a server on the same data', async () => {
+    const dataDir = newDataDir()
+    const env = { TABBAT_DATA_DIR: dataDir, ...KEY }
+    writeFileSync(input, toCsv(1))
+    const verify = (to: string) => tabbat(env, 'verify-file', 'nin', input, '--out', join(folder, to))
+    expect((await verify('first.csv')).code).toBe(0)
+    const database = new DatabaseSync(join(dataDir, 'tabbat.db'))
+    const node = readFileSync(join(dataDir, 'node.id'), 'utf8').trim()
+    database
+      .prepare('INSERT INTO attempts (subject, key_id, at, id) VALUES (?, ?, ?, ?)')
+      .run(Buffer.alloc(32), 'key', Date.now(), `${node}/process/1`)
+    expect((await verify('second.csv')).code).toBe(0)
+    expect(database.prepare('SELECT COUNT(*) AS count FROM attempts').get()).toEqual({ count: 1 })
+    database.close()
   })
 
   it('continues after Ctrl-C, with a state file that holds no personal data', async () => {

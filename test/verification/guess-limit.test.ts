@@ -1,8 +1,16 @@
 import { createSecretKey } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Caller } from '../../src/keys/caller.ts'
 import type { GuessTable } from '../../src/ledger/guess-table.ts'
-import { createGuessLimit, limitError, unlockNumber } from '../../src/verification/guess-limit.ts'
+import {
+  createGuessLimit,
+  limitError,
+  openGuessLimit,
+  unlockNumber,
+} from '../../src/verification/guess-limit.ts'
 import { toGuess } from '../../src/verification/verification-request.ts'
 
 const CALLER = { keyId: 'one', lineage: 'one', subjectsPerDay: 10 } as Caller
@@ -88,6 +96,25 @@ it('what is written of a guess is about its person', async () => {
   const guessLimit = createGuessLimit({ confirm: write, withdraw: write } as never)
   for (const isFailed of [true, false]) await guessLimit.settle({ subject: 'ab01', id: 'x', isFailed })
   expect(people).toEqual(['ab01', 'ab01'])
+})
+
+it('a start withdraws what its own worker left, and nothing of others on the same data', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-guesses-'))
+  const reserved: string[] = []
+  const kept = () => reserved.map((id) => id.split('/')[0]?.slice(node.length))
+  const withdrawAll = async (prefix: string) => {
+    for (const id of reserved.splice(0)) if (!id.startsWith(prefix)) reserved.push(id)
+  }
+  const open = async (worker: number) => {
+    const limit = await openGuessLimit({ dataDir }, { guesses: { withdrawAll } as never }, worker)
+    reserved.push(limit.toReserved(CALLER, limit.open(CALLER, 'aa', '8031234567')).id ?? '')
+  }
+  await open(1)
+  const node = reserved[0]?.split('/')[0] ?? ''
+  for (const worker of [2, 12, 0]) await open(worker)
+  expect(kept()).toEqual(['', '.2', '.12', '.0'])
+  for (const worker of [1, 0]) await open(worker)
+  expect(kept()).toEqual(['.2', '.12', '', '.0'])
 })
 
 it('a guess that was never reserved needs no withdrawal', async () => {

@@ -22,6 +22,9 @@ type ServerOptions = { readonly url?: string; readonly plainHttp?: true; readonl
 /** A server that restarts is waited for, about a minute. A slow line has five minutes for a part. */
 const PATIENCE = { attemptTimeoutMs: 60_000, timeoutMs: 300_000, maxRetries: 15 } as const
 
+/** A server may run on the same data: its first worker withdraws, scrubs and cleans up, and this process does not. */
+const NO_WORKER = 0
+
 /** The server at the address, or else the API inside this process, on the configured database. */
 export async function openServer(
   config: Config,
@@ -41,7 +44,7 @@ export async function openServer(
   ])
   // The certificate is for the listener of the server, and there is none here.
   const inside = { ...config, tlsCert: undefined, tlsKey: undefined }
-  const context = await createContext(inside, createLog('warn', config.logFile))
+  const context = await createContext(inside, createLog('warn', config.logFile), NO_WORKER)
   const app = createApiServer(context)
   const fetchInside = createFetch((request) => openLocally(app, request))
   const { batches } = createTabbat({ ...PATIENCE, key, baseUrl: 'http://localhost', fetch: fetchInside })
