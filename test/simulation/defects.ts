@@ -89,7 +89,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
     seed: 1,
     defect: {
       file: 'src/sources/failover.ts',
-      find: 'if (isMissed && !failure && !isSkipped) return',
+      find: 'if (seen.hasMiss && !failure && !isSkipped) return',
       replace: 'if (!isSkipped) return',
     },
   },
@@ -229,8 +229,8 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
     seed: 17,
     defect: {
       file: 'src/verification/guess-limit.ts',
-      find: 'return guess.counted && guess.id !== undefined',
-      replace: 'return guess.counted && guess.id !== undefined && !isFailed',
+      find: 'if (!guess.counted || id === undefined) return undefined',
+      replace: 'if (!guess.counted || id === undefined || isFailed) return undefined',
     },
   },
   'attempt-is-outcome': {
