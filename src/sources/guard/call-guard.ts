@@ -124,7 +124,7 @@ export function createCallGuard(
   const isOfSource = createPersonProblems()
   const repeats = createRepeats(now)
   const isDown = createDownCheck()
-  const admitOnce = (admitted: 'usual' | 'probe', spending: Spending, person: string): Permit => {
+  const admitOnce: AdmitParts['admitOnce'] = (admitted, spending, { person = '', lineage }) => {
     const { settle, recordHang, hedgeAfterMs } = createCallWait({
       admitted,
       breaker,
@@ -146,13 +146,13 @@ export function createCallGuard(
         record.add(outcome, ms, counts)
         if (failure?.retryAfterMs !== undefined) cooldown.start(failure.retryAfterMs)
         if (failure && !isPaid(failure)) spending.refund()
-        connections.leave()
+        connections.leave(lineage)
         onCall({ result: toCallResult(failure), ms, isPaid: !failure || isPaid(failure) })
       },
       release: () => {
         breaker.release(admitted)
         spending.refund()
-        connections.leave()
+        connections.leave(lineage)
       },
     }
   }
@@ -187,7 +187,7 @@ type AdmitParts = {
   readonly breaker: Breaker
   readonly findSkip: () => SkipReason | undefined
   readonly addSkip: () => void
-  readonly admitOnce: (admitted: 'usual' | 'probe', spending: Spending, person: string) => Permit
+  readonly admitOnce: (admitted: 'usual' | 'probe', spending: Spending, call: GuardedCall) => Permit
 }
 
 /** A connection of ours first: the wait for it says nothing about the source, and nothing is measured or paid yet. */
@@ -197,15 +197,15 @@ function createAdmit(parts: AdmitParts): CallGuard['admit'] {
     if (reason === 'retry_after' || reason === 'breaker_open') addSkip()
     return reason
   }
-  const payAndAdmit = async ({ pay, person = '' }: GuardedCall): Promise<Permit | SkipReason> => {
+  const payAndAdmit = async (call: GuardedCall): Promise<Permit | SkipReason> => {
     const refusal = findSkip()
     const admitted = refusal ? undefined : breaker.admit()
     if (!admitted) return skip(refusal ?? 'breaker_open')
-    const spending = await pay(name).catch((error) => {
+    const spending = await call.pay(name).catch((error) => {
       breaker.release(admitted)
       throw error
     })
-    if (typeof spending !== 'string') return admitOnce(admitted, spending, person)
+    if (typeof spending !== 'string') return admitOnce(admitted, spending, call)
     breaker.release(admitted)
     return spending
   }
@@ -218,7 +218,7 @@ function createAdmit(parts: AdmitParts): CallGuard['admit'] {
       permit = await payAndAdmit(call)
       return permit
     } finally {
-      if (typeof permit !== 'object') connections.leave()
+      if (typeof permit !== 'object') connections.leave(call.lineage)
     }
   }
 }

@@ -4,20 +4,38 @@ import { afterRunning } from '../../telemetry/running-clock.ts'
 export type Connections = {
   /** Takes one. False when none became free within a second, or before the signal. The lineage is that of the caller's key. */
   readonly enter: (lineage: string, signal?: AbortSignal) => Promise<boolean>
-  readonly leave: () => void
+  /** Gives one back, of this lineage. */
+  readonly leave: (lineage: string) => void
   readonly read: () => { readonly inUse: number; readonly waiting: number }
 }
 
 const MAX_WAIT_MS = 1000
+/** The last connections, one of so many, are for lineages that hold few: one that floods a slow vendor does not hold them all. */
+const RESERVED_SHARE = 8
 
 /** Lineages that wait are served in turn, and the callers of each in the order in which they came. */
 export function createConnections(limit: number, maxWaitMs = MAX_WAIT_MS): Connections {
   const waiting = createWaiters()
+  const reserved = Number.isFinite(limit) ? Math.floor(limit / RESERVED_SHARE) : 0
+  const held = new Map<string, number>()
+  const countHeld = (lineage: string) => held.get(lineage) ?? 0
   let inUse = 0
+  const mayTake = (lineage: string) =>
+    inUse < limit - reserved || (inUse < limit && countHeld(lineage) < reserved)
+  const take = (lineage: string) => {
+    inUse += 1
+    held.set(lineage, countHeld(lineage) + 1)
+  }
+  const giveBack = (lineage: string) => {
+    inUse -= 1
+    const left = countHeld(lineage) - 1
+    if (left > 0) held.set(lineage, left)
+    else held.delete(lineage)
+  }
   return {
     enter: (lineage, signal) => {
-      if (inUse < limit) {
-        inUse += 1
+      if (mayTake(lineage)) {
+        take(lineage)
         return Promise.resolve(true)
       }
       if (signal?.aborted) return Promise.resolve(false)
@@ -34,11 +52,12 @@ export function createConnections(limit: number, maxWaitMs = MAX_WAIT_MS): Conne
         signal?.removeEventListener('abort', giveUp)
       })
     },
-    leave: () => {
-      const next = waiting.takeNext()
-      // The connection passes to the next one.
-      if (next) next(true)
-      else inUse -= 1
+    leave: (lineage) => {
+      giveBack(lineage)
+      const next = waiting.takeNext(mayTake)
+      if (!next) return
+      take(next.lineage)
+      next.waiter(true)
     },
     read: () => ({ inUse, waiting: waiting.size() }),
   }
@@ -64,14 +83,14 @@ function createWaiters() {
       size -= 1
       if (queue.size === 0) queues.delete(lineage)
     },
-    takeNext: (): Waiter | undefined => {
+    takeNext: (mayTake: (lineage: string) => boolean) => {
       for (const [lineage, queue] of queues)
-        for (const next of queue) {
-          queue.delete(next)
+        for (const waiter of mayTake(lineage) ? queue : []) {
+          queue.delete(waiter)
           queues.delete(lineage)
           if (queue.size > 0) queues.set(lineage, queue)
           size -= 1
-          return next
+          return { lineage, waiter }
         }
       return undefined
     },

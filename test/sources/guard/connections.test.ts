@@ -15,7 +15,7 @@ async function openHeld(maxWaitMs = NEVER_MS) {
       .enter(lineage, signal)
       .then((isFree) => void (isFree ? served : refused).push(`${lineage}${caller}`))
   const leave = async () => {
-    connections.leave()
+    connections.leave('')
     // The promise of a caller settles a few microtasks later.
     for (let task = 0; task < 5; task++) await Promise.resolve()
   }
@@ -36,6 +36,35 @@ describe('callers that wait for a connection', () => {
     await leave()
     expect(served.at(-1)).toBe('a1')
     expect(connections.read()).toEqual({ inUse: 1, waiting: 98 })
+  })
+
+  it('of one key leave the last eighth of the connections to others', async () => {
+    const connections = createConnections(16, NEVER_MS)
+    const got: string[] = []
+    const enter = (lineage: string) =>
+      void connections.enter(lineage).then((isFree) => void (isFree && got.push(lineage)))
+    const settle = async () => {
+      for (let task = 0; task < 5; task++) await Promise.resolve()
+      return got.splice(0).join('')
+    }
+    for (let caller = 0; caller < 20; caller++) enter('a')
+    expect(await settle()).toBe('a'.repeat(14))
+    for (const lineage of 'bcbb') enter(lineage)
+    expect(await settle()).toBe('bc')
+    expect(connections.read()).toEqual({ inUse: 16, waiting: 8 })
+    // None of the last two is for who holds fourteen.
+    connections.leave('c')
+    expect(await settle()).toBe('b')
+    connections.leave('b')
+    expect(await settle()).toBe('b')
+    connections.leave('a')
+    connections.leave('b')
+    connections.leave('b')
+    expect(await settle()).toBe('a')
+    expect(connections.read()).toEqual({ inUse: 14, waiting: 5 })
+    for (let caller = 0; caller < 14; caller++) connections.leave('a')
+    expect(await settle()).toBe('aaaaa')
+    expect(connections.read()).toEqual({ inUse: 5, waiting: 0 })
   })
 
   it('take no turn after their time is over, nor does their key', async () => {
