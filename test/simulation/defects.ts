@@ -136,7 +136,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'refusal-not-refunded': {
     says: 'a call that the vendor refused stays counted',
     breaks: 'spend equals the ledgers of the vendors',
-    seed: 8,
+    seed: 9,
     defect: {
       file: 'src/sources/guard/call-guard.ts',
       find: 'if (failure && !isPaid(failure)) spending.refund()',
@@ -276,7 +276,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'event-overtakes': {
     says: 'an event does not wait for earlier ones with the same reference',
     breaks: 'every webhook is delivered or waiting, in order',
-    seed: 65,
+    seed: 15,
     defect: {
       file: 'src/webhooks/delivery-table.ts',
       find: 'AND p.reference = d.reference AND p.position',
@@ -366,7 +366,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'key-trusted-too-long': {
     says: 'a key is trusted for minutes without a look at the database, as if the database had failed',
     breaks: 'a revoked key is refused',
-    seed: 38,
+    seed: 103,
     defect: {
       file: 'src/keys/authenticate.ts',
       find: 'known && known.until > now()',
