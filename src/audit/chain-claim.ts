@@ -40,7 +40,7 @@ export async function claimChain(table: AuditTable, node: string, owner: string)
       free.filter(({ isRetired }) => !isRetired),
       async (chain) => !(await isAhead(table, chain)),
     )
-    const chain = found?.chain ?? `${month ? `${month}-` : ''}${node}-${mine.length + 1}`
+    const chain = found?.chain ?? `${month ? `${month}-` : ''}${node}-${toLastNumber(mine) + 1}`
     if (!(await table.claim(chain, found?.owner ?? null, owner, Date.now()))) continue
     await releaseEarlier(
       table,
@@ -49,6 +49,10 @@ export async function claimChain(table: AuditTable, node: string, owner: string)
     return chain
   }
 }
+
+/** Chains may be missing between others: only those that had rows are known after the loss of an older log was noted. */
+const toLastNumber = (chains: readonly Chain[]) =>
+  Math.max(0, ...chains.map(({ chain }) => Number(chain.slice(chain.lastIndexOf('-') + 1))))
 
 /** No process claims the chains of earlier months: those that a crash left behind would look like a crash at every start. */
 async function releaseEarlier(table: AuditTable, earlier: readonly Chain[]): Promise<void> {

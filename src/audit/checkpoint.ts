@@ -127,8 +127,9 @@ export async function findShortened(
     const row = await table.find(chain, sequence)
     if (row && isHashOf(row, head)) continue
     if ((row || !known) && !acceptsOther) throw otherLogError(folder, head)
-    const kept = row ? await findKept(table, folder, chain) : (await table.head(chain))?.sequence
-    shortened.push({ chain, kept: kept ?? 0, acknowledged: sequence, references: [] })
+    const end = (await table.head(chain))?.sequence ?? 0
+    const kept = acceptsOther ? await findKept(table, folder, { chain, end }) : end
+    shortened.push({ chain, kept, acknowledged: sequence, references: [] })
   }
   return shortened
 }
@@ -141,16 +142,28 @@ const otherLogError = (folder: string, { chain, sequence }: ChainHead) =>
 const isHashOf = (row: Pick<Head, 'hash'>, { hash }: Pick<ChainHead, 'hash'>) =>
   Buffer.from(row.hash).toString('hex') === hash
 
-/** The last signed row of a chain that is still there. Rows are linked, so that those before it are there, too. */
-async function findKept(table: AuditTable, folder: string, chain: string): Promise<number> {
+/**
+ * The end of a chain, if it is only shorter. If it goes on with other rows, the last signed row that is still there: rows are linked, so
+ * that those before it are there, too.
+ */
+async function findKept(
+  table: AuditTable,
+  folder: string,
+  { chain, end }: { readonly chain: string; readonly end: number },
+): Promise<number> {
+  const signed = (await readHeads(folder, chain)).filter(({ sequence }) => sequence <= end)
+  for (const [index, head] of signed.entries()) {
+    const row = await table.find(chain, head.sequence)
+    if (row && isHashOf(row, head)) return index === 0 ? end : head.sequence
+  }
+  return signed.length === 0 ? end : 0
+}
+
+/** All signed heads of a chain, the last one first. */
+async function readHeads(folder: string, chain: string): Promise<ChainHead[]> {
   const heads = new Map<number, ChainHead>()
   for await (const checkpoint of readCheckpoints(findCheckpointFile(folder)))
     for (const head of checkpoint ? parseCheckpoint(checkpoint).heads : [])
       if (head.chain === chain) heads.set(head.sequence, head)
-  const signed = [...heads.values()].toSorted((a, b) => b.sequence - a.sequence)
-  for (const head of signed) {
-    const row = await table.find(chain, head.sequence)
-    if (row && isHashOf(row, head)) return head.sequence
-  }
-  return 0
+  return [...heads.values()].toSorted((one, other) => other.sequence - one.sequence)
 }

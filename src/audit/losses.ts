@@ -61,17 +61,18 @@ export async function noteLosses({
   ]
   const open = await losses.list('open')
   const inUse = new Set((await table.chains()).filter(isInUse).map(({ chain }) => chain))
+  const noted: Loss[] = []
   for (const loss of found) {
     // Its server would not notice that it is retired.
-    if (inUse.has(loss.chain) && !isListed(open, loss) && !(await losses.isAccepted(loss))) {
-      // It finds the loss itself, as those have that are reported.
-      if (open.length > 0) continue
+    const isExtended = inUse.has(loss.chain) && !isListed(open, loss) && !(await losses.isAccepted(loss))
+    // It finds the loss itself, as those have that are reported.
+    if (isExtended && open.length === 0)
       throw new UserError(
         `Rows of chain ${loss.chain} are missing, and a server extends it, or did so in the last three minutes. Stop all servers, and run this again.`,
       )
-    }
-    await losses.insert(loss, Date.now())
+    if (!isExtended) noted.push(loss)
   }
+  for (const loss of noted) await losses.insert(loss, Date.now())
 }
 
 const isListed = (list: readonly Loss[], { chain, kept }: Loss) =>

@@ -284,6 +284,9 @@ function addAcceptLossCommand(audit: Command): void {
   })
 }
 
+const NOT_ACCEPTED =
+  'Nothing was accepted. The missing rows are noted, and are reported until they are accepted.'
+
 const runAcceptLoss = ({ yes, json }: AcceptLossOptions): Promise<void> =>
   withCommandContext(
     async ({ store, auditLog, signer, database }) => {
@@ -295,7 +298,7 @@ const runAcceptLoss = ({ yes, json }: AcceptLossOptions): Promise<void> =>
         )
       }
       if (!json) losses.forEach(reportLoss)
-      await requireConfirmation('Accept that these rows are lost?', yes, 'Nothing was changed.')
+      await requireConfirmation('Accept that these rows are lost?', yes, NOT_ACCEPTED)
       const record = auditLog.record.bind(auditLog)
       for (const loss of losses)
         await acceptLoss(loss, { losses: store.losses, signer, record, by: toCommandAuthor() })
