@@ -54,10 +54,11 @@ export function createConnections(limit: number, maxWaitMs = MAX_WAIT_MS): Conne
     },
     leave: (lineage) => {
       giveBack(lineage)
-      const next = waiting.takeNext(mayTake)
-      if (!next) return
-      take(next.lineage)
-      next.waiter(true)
+      // Two at most: the next in turn, and then one of this lineage, which may hold few now.
+      for (let next = waiting.takeNext(mayTake); next; next = waiting.takeNext(mayTake)) {
+        take(next.lineage)
+        next.waiter(true)
+      }
     },
     read: () => ({ inUse, waiting: waiting.size() }),
   }

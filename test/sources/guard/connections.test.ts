@@ -67,6 +67,17 @@ describe('callers that wait for a connection', () => {
     expect(connections.read()).toEqual({ inUse: 5, waiting: 0 })
   })
 
+  it('of a key that gave one back get a reserved one, besides the key whose turn it is', async () => {
+    const connections = createConnections(8, NEVER_MS)
+    const got: string[] = []
+    const enter = (lineage: string) => void connections.enter(lineage).then(() => void got.push(lineage))
+    for (const lineage of 'abbbbbbba') enter(lineage)
+    connections.leave('a')
+    for (let task = 0; task < 5; task++) await Promise.resolve()
+    expect(got.join('')).toBe('abbbbbbba')
+    expect(connections.read()).toEqual({ inUse: 8, waiting: 0 })
+  })
+
   it('take no turn after their time is over, nor does their key', async () => {
     const { connections, served, refused, wait, leave } = await openHeld(1)
     wait('a', '0')
