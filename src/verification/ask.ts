@@ -184,8 +184,10 @@ export function toGuessEnd<T>(
   decision: Decision<T>,
 ): GuessEnd {
   if (isFailedGuess(decision)) return 'failed'
-  if (!('error' in decision) || !isSourceFailure(decision.error)) return 'withdrawn'
-  return seen.hasMiss || (deps.reuse && mayReuse(request)) ? 'unanswered' : 'withdrawn'
+  if (!('error' in decision)) return 'withdrawn'
+  // Whatever failed afterwards, also the store.
+  if (seen.hasMiss) return 'unanswered'
+  return deps.reuse && mayReuse(request) && isSourceFailure(decision.error) ? 'unanswered' : 'withdrawn'
 }
 
 /** A verified record of an external source, to be kept for reuse. Records of the registry are here already. */

@@ -247,7 +247,7 @@ export class Commits {
     }
     this.#putBack(refunds)
     this.#settled = undefined
-    if (guess === 'unanswered') void deps.guessLimit.catchUp()?.catch(() => {})
+    if (guess === 'unanswered') deps.guessLimit.keepUnanswered()
     if (this.#held.claim) this.#held.claim.isHeld = false
     return undefined
   }

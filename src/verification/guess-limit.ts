@@ -23,7 +23,7 @@ export type GuessLimit = {
   readonly toReserved: (caller: Caller, guess: OpenGuess) => CheckedGuess
   /**
    * Ends a guess. Returns what must be written, in the commit of the outcome or by `settle`: it is withdrawn unless it failed. Where it was
-   * left unanswered, `unanswered` is a keyed hash of it, under which the next `catchUp` keeps it.
+   * left unanswered, `unanswered` is a keyed hash of it, under which `keepUnanswered` keeps it.
    */
   readonly leave: (guess: OpenGuess, isFailed: boolean, unanswered?: string) => SettledGuess | undefined
   /** In a commit of its own. What cannot be written now is written before the next guess is counted. */
@@ -32,6 +32,8 @@ export type GuessLimit = {
   readonly withdrawLater: (guess: OpenGuess) => void
   /** Writes what could not be written before. */
   readonly catchUp: () => Promise<void> | undefined
+  /** Keeps the guesses that were left unanswered, in the background. */
+  readonly keepUnanswered: () => void
   /** Throws when there were too many failed guesses for this number, or the key has asked about too many people today. */
   readonly check: (caller: Caller, subject: string) => Promise<void>
   /** At the start: withdraws the guesses that were under way when this node died. */
@@ -70,7 +72,8 @@ export async function openGuessLimit(
 ) {
   const workerName = workerNumber === 1 ? '' : `.${workerNumber}`
   const guessLimit = createGuessLimit(guesses, loadNodeName(dataDir) + workerName)
-  await guessLimit.recover()
+  // Commands have the number 0. Several may run, and none withdraws what another has under way.
+  if (workerNumber > 0) await guessLimit.recover()
   return guessLimit
 }
 
@@ -84,6 +87,8 @@ export function createGuessLimit(
 ): GuessLimit {
   const open = new Map<string, OpenGuess>()
   const retries = createRetries()
+  // Nobody waits for these: until they are kept, they count under their own id.
+  const kept = createRetries()
   const process = randomUUID()
   let reserved = 0
   const write = ({ subject, id, isFailed }: SettledGuess) => {
@@ -117,7 +122,7 @@ export function createGuessLimit(
       if (!guess.counted || id === undefined) return undefined
       const keptAs = guess.unanswered
       if (guess.isFailed || keptAs === undefined) return { subject, id, isFailed: guess.isFailed }
-      retries.add(() => table.keepOnce(Buffer.from(subject, 'hex'), id, keptAs))
+      kept.add(() => table.keepOnce(Buffer.from(subject, 'hex'), id, keptAs))
       return undefined
     },
     settle: (settled) => retries.write(() => write(settled)),
@@ -125,6 +130,7 @@ export function createGuessLimit(
       if (id !== undefined) retries.add(() => write({ subject, id, isFailed: false }))
     },
     catchUp: retries.run,
+    keepUnanswered: () => void kept.run()?.catch(() => {}),
     check: async ({ lineage: keyId, subjectsPerDay: maxPeople }, subjectHex) => {
       const at = now()
       const subject = Buffer.from(subjectHex, 'hex')
@@ -134,6 +140,7 @@ export function createGuessLimit(
     recover: () => table.withdrawAll(`${node}/`),
     finish: async () => {
       await retries.run()?.catch(() => {})
+      await kept.run()?.catch(() => {})
     },
     deleteExpired: () => {
       const { since, day } = toGuessLimits(now())

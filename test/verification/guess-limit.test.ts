@@ -113,8 +113,28 @@ it('a start withdraws what its own worker left, and nothing of others on the sam
   const node = reserved[0]?.split('/')[0] ?? ''
   for (const worker of [2, 12, 0]) await open(worker)
   expect(kept()).toEqual(['', '.2', '.12', '.0'])
+  // Commands have the number 0, and several may run.
   for (const worker of [1, 0]) await open(worker)
-  expect(kept()).toEqual(['.2', '.12', '', '.0'])
+  expect(kept()).toEqual(['.2', '.12', '.0', '', '.0'])
+})
+
+it('no guess waits until one that was left unanswered is kept', async () => {
+  const { promise: written, resolve: write } = Promise.withResolvers<void>()
+  const names: string[] = []
+  const keepOnce = async (_subject: Uint8Array, _id: string, name: string) => {
+    names.push(name)
+    await written
+  }
+  const guessLimit = createGuessLimit({ keepOnce } as never)
+  const guess = guessLimit.open(CALLER, 'aa', '8031234567')
+  guessLimit.toReserved(CALLER, guess)
+  count(guess)
+  expect(guessLimit.leave(guess, false, 'its hash')).toBeUndefined()
+  guessLimit.keepUnanswered()
+  expect([names, guessLimit.catchUp()]).toEqual([['its hash'], undefined])
+  write()
+  await guessLimit.finish()
+  expect(names).toEqual(['its hash'])
 })
 
 it('a guess that was never reserved needs no withdrawal', async () => {
