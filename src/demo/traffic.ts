@@ -288,6 +288,9 @@ function planRefusals(plan: Plan, random: Random): void {
   // Somebody tries phones of one person.
   for (let count = 0; count < 12; count++)
     plan.visit(plan.hour(0.35, 20) + count * 5000, ask('checkout', 3000, `0802111${String(1000 + count)}`))
+  // A program still has a key that was revoked.
+  for (let count = 0; count < 4; count++)
+    plan.visit(plan.share(WEBSITE_END + 0.01 * (count + 1)), ask('website', 5000 + count))
 }
 
 function planBatches(plan: Plan, random: Random): void {
