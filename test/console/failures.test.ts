@@ -274,7 +274,7 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     })
     await open(page)
     await signIn(page, 'ada')
-    await page.getByText('1 checks are fine, those of the data are being made…').waitFor()
+    await page.getByText('1 check is fine, those of the data are being made…').waitFor()
     expect(await page.getByText('No warnings').count()).toBe(0)
     await page.unrouteAll({ behavior: 'wait' })
     visitor.expectClean()
