@@ -41,6 +41,13 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
   const verify = () =>
     verifyStore(store, { publicKey: toPublicKey(signer.publicKey, 'The key'), file: undefined })
 
+  it('a node has a free name for a chain, although one is missing before a retired one', async () => {
+    const first = await claimChain(store.audit, 'n', 'one')
+    const missing = { kept: 0, acknowledged: 3, references: [] }
+    await store.losses.insert({ chain: first.replace(/1$/, '3'), ...missing }, Date.now())
+    expect(await claimChain(store.audit, 'n', 'two')).toBe(first.replace(/1$/, '4'))
+  })
+
   it('many starts, each with a new node name, share one chain', async () => {
     for (let start = 0; start < 40; start += 1) {
       const owner = `host-${start}:1:a`
