@@ -69,8 +69,9 @@ describe.each(PROXIES)('$name with the configuration in deploy/', ({ missing, st
   it('replaces forwarding headers of the caller, and keeps a request id that a node would keep', async () => {
     const id = '0f8fad5b-d9cb-469f-a165-70867728950e'
     await post({}, { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-host': 'evil.test', 'x-request-id': id })
+    const first = takeRequests()[0]?.headers
     await post({}, { 'x-request-id': 'two words"' })
-    const [first, second] = takeRequests().map(({ headers }) => headers)
+    const second = takeRequests()[0]?.headers
     expect(first).toMatchObject({
       'x-forwarded-for': '127.0.0.1',
       'x-forwarded-proto': 'https',
