@@ -177,7 +177,7 @@ const mayReuse = ({ refusesReuse, caller, number }: VerificationRequest): boolea
 
 /**
  * How the guess ends. A failure is unanswered where a source, or perhaps an earlier result, has the number with another phone: with the
- * right one, the caller would have had the record. It is so whether or not there is an earlier result, which nobody shall learn.
+ * right one, the caller would have had the record. The answer must not tell whether there is an earlier result, so it does not matter here.
  */
 export function toGuessEnd<T>(
   { deps, request, seen }: Pick<Verification<T>, 'deps' | 'request' | 'seen'>,

@@ -45,8 +45,8 @@ export type GuessLimit = {
 }
 
 /**
- * A failed guess counts each time. An unanswered one may be wrong: it counts once, so that who asks again and again during an outage is
- * not locked out. Any other is withdrawn.
+ * A failed guess counts each time. An unanswered one may be wrong, and counts once: callers that repeat a request during an outage are not
+ * locked out. Any other is withdrawn.
  */
 export type GuessEnd = 'failed' | 'unanswered' | 'withdrawn'
 
@@ -87,7 +87,7 @@ export function createGuessLimit(
 ): GuessLimit {
   const open = new Map<string, OpenGuess>()
   const retries = createRetries()
-  // Nobody waits for these: until they are kept, they count under their own id.
+  // Written in the background: until then they count under their own id.
   const kept = createRetries()
   const process = randomUUID()
   let reserved = 0
