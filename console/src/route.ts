@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { toHash } from './hash.ts'
 
 /** `#/page/rest?filter=value` */
@@ -29,7 +29,8 @@ function decode(text: string): string {
 
 export function useRoute(): Route {
   const [route, setRoute] = useState(readRoute)
-  useEffect(() => {
+  // An effect after the paint would miss a change that comes before it.
+  useLayoutEffect(() => {
     const onChange = () => setRoute(readRoute())
     addEventListener('hashchange', onChange)
     return () => removeEventListener('hashchange', onChange)

@@ -5,8 +5,6 @@ import { CHROMIUM, findAxeViolations, launch, type Visit, visit } from './browse
 import { acceptInvitation, type ConsoleServer, go, verifyNin } from './console-server.ts'
 import { HOSTILE, startFilledServer } from './filled-server.ts'
 
-/** Enough on a busy machine. */
-
 describe.skipIf(!CHROMIUM)('the overview', () => {
   let server: ConsoleServer
   let browser: Browser
@@ -40,6 +38,24 @@ describe.skipIf(!CHROMIUM)('the overview', () => {
     await page.goto('about:blank')
     await page.goto(shared)
     await expect.poll(async () => Number(await tile('Verifications'))).toBeGreaterThan(20)
+    visitor.expectClean()
+  })
+
+  it('follows an address that changes in the moment in which the page appears', async () => {
+    const { page } = visitor
+    await page.goto(`${server.admin}/console#/keys`)
+    await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor()
+    await page.evaluate(`new Promise((resolve) => {
+      new MutationObserver((_, observer) => {
+        if (!document.querySelector('.tiles, .bar [role=radiogroup], .bar fieldset')) return
+        observer.disconnect()
+        location.hash = '#/overview?mode=all&range=week'
+        addEventListener('hashchange', resolve, { once: true })
+      }).observe(document.body, { childList: true, subtree: true })
+      location.hash = '#/overview'
+    })`)
+    await page.getByRole('radio', { name: 'All', exact: true, checked: true }).waitFor()
+    await page.getByRole('radio', { name: 'Week', exact: true, checked: true }).waitFor()
     visitor.expectClean()
   })
 
