@@ -60,6 +60,8 @@ export const Overview = Type.Object({
   range: Type.Enum([...RANGES, 'custom'] as const),
   mode: Type.Enum(['live', 'test', 'all'] as const),
   generated_at: Time,
+  /** Since then the database cannot be read, and only what callers got is counted: `answers`, `answered_rate`, `causes`. Null: all is new. */
+  stale_since: Type.Nullable(Time),
   /** The start of the first step and the end of the last. */
   from: Time,
   to: Time,
@@ -162,6 +164,7 @@ export async function readOverview(context: Context, query: OverviewQuery): Prom
     range: from === undefined ? range : 'custom',
     mode,
     generated_at: new Date(now).toISOString(),
+    stale_since: null,
     ...toBounds(period),
     steps: toFullSteps(period, { steps, latencies, answers: toAnswerSteps(period, given) }),
     step_seconds: toStepSeconds(period),
@@ -195,7 +198,8 @@ export async function toOverviewFromMemory(
   query: OverviewQuery,
   { overview: last, written }: ReadOverview,
 ): Promise<Overview> {
-  const period = readPeriod(query, Date.now())
+  const now = Date.now()
+  const period = readPeriod(query, now)
   const known = written.filter(({ at }) => period.names.includes(at))
   const given = [...known, ...(await listUnwrittenAnswers(context, toStretch(period, query.mode)))]
   const byTime = new Map(last.steps.map((step) => [step.at, step]))
@@ -204,7 +208,14 @@ export async function toOverviewFromMemory(
     ...(byTime.get(step.at) ?? { ...step, latency: null }),
     answers: answers[index] as AnswerTotals,
   }))
-  return { ...last, ...toBounds(period), steps, ...toAnswerFigures(given) }
+  return {
+    ...last,
+    generated_at: new Date(now).toISOString(),
+    stale_since: last.generated_at,
+    ...toBounds(period),
+    steps,
+    ...toAnswerFigures(given),
+  }
 }
 
 function toAnswerFigures(given: readonly AnswerStep[]) {

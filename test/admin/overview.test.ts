@@ -79,14 +79,15 @@ describe('the overview', () => {
     const old = { ...QUERY, mode: 'live' } as const
     await read(old)
     vi.advanceTimersByTime(61_000)
-    const { answers } = await read(QUERY)
+    const { answers, generated_at, stale_since } = await read(QUERY)
+    expect(stale_since).toBe(null)
     isDown = true
     await expect(read(old)).rejects.toThrow('down')
     // An outage may last: what callers get meanwhile is in memory.
     vi.advanceTimersByTime(3_600_000)
-    expect((await read(QUERY)).answers).toEqual(answers)
+    expect(await read(QUERY)).toMatchObject({ answers, stale_since: generated_at })
     isDown = false
-    await read(old)
+    expect(await read(old)).toMatchObject({ stale_since: null })
     vi.useRealTimers()
   })
 })

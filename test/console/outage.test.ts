@@ -62,6 +62,9 @@ describe.skipIf(!CHROMIUM).each(SHOWN)('the console while $name', ({ name: cause
     await expect.poll(() => tile(page, 'Answered')).toContain(`25%${REFUSED} not answered`)
     expect(await tile(page, 'Requests')).toContain(`160 refused, ${REFUSED} failed`)
     expect(await tile(page, 'Verified')).toContain('100%0 not verified')
+    // With a full disk or a lock, all figures can still be read.
+    const state = cause === FAILOVER.name ? /^Updating requests live. Other figures are of/ : 'Updating live'
+    await page.getByText(state).waitFor()
     const causes = page.getByRole('region', { name: 'Requests that were not answered' })
     expect(await causes.getByRole('row', { name: /audit unavailable/ }).textContent()).toContain(
       `503${REFUSED}75%`,
