@@ -17,6 +17,7 @@ function expectOurError({ status, body, headers }: Reply, expected: number): voi
   const error = JSON.parse(body)
   expect([status, isErrorBody(error), isErrorBody.errors]).toEqual([expected, true, null])
   expect(headers['content-type']).toContain('application/json')
+  expect(headers['strict-transport-security']).toBe('max-age=31536000')
   expect(headers['retry-after'] === undefined).toBe(error.retryable === false)
 }
 
