@@ -240,6 +240,7 @@ async function openAgent(trusted: boolean, connections: number | null) {
   const agent = new Agent({
     connections,
     pipelining: 1,
+    allowH2: false,
     maxHeaderSize: MAX_HEAD_BYTES,
     // undici's own: the deadline of the request does not count time during which our process stood still.
     headersTimeout: 0,
@@ -264,6 +265,8 @@ const recordSending: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (op
 function createConnect(trusted: boolean, build: typeof buildConnector): buildConnector.connector {
   const connect = build({
     timeout: 0,
+    // With HTTP/2, undici lets all calls wait for the first connection to a host, also while its handshake hangs.
+    allowH2: false,
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
     rejectUnauthorized: true,
     ...(trusted ? {} : { lookup: lookupPublic }),
@@ -289,8 +292,6 @@ const END = Buffer.from('\r\n\r\n')
  * asked; at a 100 undici closes the connection, and a look-up that is paid for is lost.
  */
 function dropInformational(socket: Socket): void {
-  // HTTP/2 does not read through the stream, and accepts them.
-  if ((socket as { alpnProtocol?: unknown }).alpnProtocol === 'h2') return
   const read = socket.read.bind(socket)
   const write = socket.write.bind(socket) as (...given: unknown[]) => boolean
   /** The beginning of the answer, while it may still be one of them; undefined behind it. */

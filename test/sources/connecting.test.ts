@@ -124,6 +124,31 @@ describe('a connection that is never accepted', () => {
   })
 })
 
+describe('a TLS handshake that hangs', () => {
+  const CALLS = 20
+
+  it('keeps no other call from connecting', async () => {
+    let connections = 0
+    const allConnect = Promise.withResolvers<void>()
+    const port = await listen(
+      createServer((socket) => {
+        socket.on('error', () => {})
+        if (++connections === CALLS) allConnect.resolve()
+      }),
+    )
+    const { send } = openClient(`https://127.0.0.1:${port}`)
+    const controller = new AbortController()
+    const calls = Array.from({ length: CALLS }, () =>
+      send({ method: 'GET', path: '/' }, { signal: controller.signal }).catch((error: unknown) => error),
+    )
+    // In the time of one connection: a later one would need the end of an earlier one.
+    await Promise.race([allConnect.promise, Promise.any(calls)])
+    expect(connections).toBe(CALLS)
+    controller.abort()
+    await Promise.all(calls)
+  })
+})
+
 describe('an informational answer before the answer', () => {
   const BODY = '{"a":"b"}'
   const ANSWER = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
