@@ -3,7 +3,7 @@ import type { buildConnector, Dispatcher } from 'undici'
 import { isLoopback } from '../settings/setting.ts'
 import { afterRunning, withDeadline } from '../telemetry/running-clock.ts'
 import { exchange, TimedOut } from './exchange.ts'
-import { isPrivateAddress, lookupPublic, PrivateAddress } from './public-address.ts'
+import { createLookup, isPrivateAddress, PrivateAddress } from './public-address.ts'
 import { exchangeError, type Progress, readRetryAfterMs } from './reply.ts'
 import type { Send } from './source.ts'
 
@@ -269,7 +269,7 @@ function createConnect(trusted: boolean, build: typeof buildConnector): buildCon
     allowH2: false,
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
     rejectUnauthorized: true,
-    ...(trusted ? {} : { lookup: lookupPublic }),
+    lookup: createLookup(trusted),
   })
   return (options, done) => {
     // The connector returns the socket; its type does not declare that.

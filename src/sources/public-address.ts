@@ -1,5 +1,6 @@
-import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
+import type { LookupAddress, LookupOptions } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
+import { createFindAddresses, type FindAddresses } from './find-addresses.ts'
 
 /** A vendor's host name resolves to a private address: the DNS was changed, or the setting is wrong. */
 export class PrivateAddress extends Error {}
@@ -44,14 +45,26 @@ const isPrivate = (address: string, family: number) => PRIVATE.check(address, fa
 
 type Done = (error: Error | null, address: string | LookupAddress[], family?: number) => void
 
-/** Resolves a name to its public addresses only. The connection uses the same result, so DNS rebinding has no effect. */
-export function lookupPublic(host: string, options: LookupOptions, done: Done): void {
-  lookup(host, { ...options, all: true }, (error, addresses) => {
-    if (error) return done(error, [])
-    const allowed = addresses.filter(({ address, family }) => !isPrivate(address, family))
-    const first = allowed[0]
-    if (!first) return done(new PrivateAddress(), [])
-    if (options.all) done(null, allowed)
-    else done(null, first.address, first.family)
-  })
-}
+/** What the network of Node.js calls to find a host. */
+export type Lookup = (host: string, options: LookupOptions, done: Done) => void
+
+/**
+ * Finds the addresses of a host, or only the public ones. The connection uses the same result, so DNS rebinding has no effect. All
+ * connections to vendors and receivers share what is asked for.
+ */
+export const createLookup =
+  (allowPrivate: boolean, find: FindAddresses = findAddresses): Lookup =>
+  (host, options, done) => {
+    find(host).then(
+      (addresses) => {
+        const allowed = addresses.filter(({ address, family }) => allowPrivate || !isPrivate(address, family))
+        const first = allowed[0]
+        if (!first) done(new PrivateAddress(), [])
+        else if (options.all) done(null, allowed)
+        else done(null, first.address, first.family)
+      },
+      (error: Error) => done(error, []),
+    )
+  }
+
+const findAddresses = createFindAddresses()
