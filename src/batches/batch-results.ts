@@ -94,7 +94,7 @@ function toResultRow(keyring: Keyring, row: BatchResult, reader: Reader): Result
     const stored = openAnswer(keyring, reference, answer)
     const kind = operation === NIN.operation ? 'nin' : 'bvn'
     const answered = isReadable ? toAnswer(toStillVisible(stored, kind, reader)) : toFailure('forbidden')
-    return { ...about, state: 'done', ...answered }
+    return { ...about, state: row.state === 'expired' ? 'expired' : 'done', ...answered }
   }
   const state = toState(row)
   return { ...about, state, ...(state === 'expired' ? toFailure('expired') : NO_ANSWER) }

@@ -222,6 +222,18 @@ describe.each(ENGINES)('batches on %s', (engine, toSettings) => {
       expect(cells[names.indexOf('verification_status')]).toBe('VERIFIED')
     })
 
+    test('say of a row that no source answered in time that it expired, with the answer that is kept', async () => {
+      const { id } = (await send(toNdjson([nin(0, { nin: '00000000503', reference: 'late' })]))).json().data
+      const expire = server.context.store.database.prepare(
+        'UPDATE queued_verifications SET expires_at = accepted_at WHERE batch = $1',
+      )
+      await expect.poll(() => expire.run(id)).toBe(1)
+      expect(await waitForEnd(id)).toMatchObject({ counts: { expired: 1 } })
+      expect(await readResults(id)).toMatchObject([
+        { reference: 'late', state: 'expired', status: 504, success: false, code: 'expired' },
+      ])
+    })
+
     test('come in the order of the body, also of many rows', async () => {
       const { data } = (
         await send(toNdjson(Array.from({ length: 450 }, (_each, index) => nin(index))))
