@@ -70,13 +70,16 @@ export async function appendEvents(tx: Database, events: readonly NewEvent[]): P
 
 const KEEP_FOR_LOG = `INSERT INTO unlogged_events (id, type, data) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`
 
-/** Endpoints of a key get the events of its lineage; those of the operator have the lineage '' and get the events of all keys. */
+/**
+ * Endpoints of a key get the events of its lineage; those of the operator have the lineage '' and get the events of all keys.
+ * The position is after all that are kept, because one that has ended may be resent. Ids of events do not order them: they have
+ * the clock of a node.
+ */
 const toAppend = (database: Database) => `
   INSERT INTO webhook_deliveries
     (endpoint_id, event_id, type, reference, position, body, state, due_at, tries, attempts)
   SELECT e.id, $1, CAST($2 AS TEXT), CAST($3 AS TEXT),
-    (SELECT COALESCE(MAX(d.position), 0) + 1 FROM webhook_deliveries d
-      WHERE d.endpoint_id = e.id AND d.reference = CAST($3 AS TEXT) AND d.state = 'pending'),
+    (SELECT COALESCE(MAX(position), 0) + 1 FROM webhook_deliveries),
     $4, 'pending', ${toSharedNow(database, 'CAST($6 AS BIGINT)')}, 0, 0
   FROM webhook_subscriptions s JOIN webhook_endpoints e ON e.id = s.endpoint_id
   WHERE s.event = CAST($2 AS TEXT) AND e.disabled_at IS NULL

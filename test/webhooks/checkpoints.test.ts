@@ -64,7 +64,7 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
     const rows = await stores[0].database
       .prepare(`SELECT position FROM webhook_deliveries WHERE state = 'pending' ORDER BY position`)
       .all()
-    expect(rows.map(({ position }) => Number(position))).toEqual(numbers.map((number) => number - 99))
+    expect(rows.map(({ position }) => Number(position))).toEqual(numbers.map((number) => number - 79))
     const node = openDelivery(stores[0])
     await receiver.wait(20)
     await node.close()

@@ -225,6 +225,38 @@ describeEngines(ENGINES, (engine) => {
       expect((await claim(id)).map(({ eventId }) => eventId)).toEqual([third.id])
     })
 
+    it('of one reference follow each other also when they are resent, whatever the clock of their node was', async () => {
+      const { id, keyId } = await addEndpoint()
+      const reference = 'ver_resent'
+      const ids: string[] = []
+      const fail = async () => {
+        const [claimed, ...more] = await claim(id)
+        await store.deliveries.settle(toSettlement(claimed as ClaimedDelivery, FAILED), now())
+        expect(more).toEqual([])
+      }
+      const append = async (behindMs: number) => {
+        const event = toEvent({ keyId, reference, at: now() - behindMs })
+        ids.push(event.id)
+        await store.events.append([event])
+      }
+      await append(0)
+      await append(30_000)
+      await fail()
+      await fail()
+      await append(60_000)
+      await fail()
+      expect(await store.deliveries.resendFailed({ endpointId: id, since: 0, most: 10 }, now())).toBe(3)
+      await append(90_000)
+      const sent: string[] = []
+      for (;;) {
+        const claimed = await claim(id)
+        if (claimed.length === 0) break
+        sent.push(claimed.map(({ eventId }) => eventId).join())
+        for (const each of claimed) await store.deliveries.settle(toSettlement(each, {}), now())
+      }
+      expect(sent).toEqual(ids)
+    })
+
     it('are claimed again after their lease, and a late failure of the first claim changes nothing', async () => {
       const { id, keyId } = await addEndpoint()
       await store.events.append([toEvent({ keyId })])

@@ -625,8 +625,8 @@ CREATE TABLE webhook_subscriptions (
 CREATE INDEX webhook_subscriptions_event ON webhook_subscriptions (event, lineage);
 
 -- One event for one endpoint. While it is `pending`, `due_at` is when it may be claimed: the next attempt, or the end of the lease
--- of a claim. `position` orders the pending deliveries of a reference. `tries` counts the failed attempts since the event was sent
--- or resent, `attempts` all claims.
+-- of a claim. `position` orders the deliveries of a reference; a new one is greater than all others. `tries` counts the failed
+-- attempts since the event was sent or resent, `attempts` all claims.
 CREATE TABLE webhook_deliveries (
   endpoint_id TEXT NOT NULL,
   event_id TEXT NOT NULL,
@@ -644,6 +644,7 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, due_at) WHERE state = 'pending';
 CREATE INDEX webhook_deliveries_reference ON webhook_deliveries (endpoint_id, reference, position)
   WHERE state = 'pending';
+CREATE INDEX webhook_deliveries_position ON webhook_deliveries (position);
 CREATE INDEX webhook_deliveries_finished ON webhook_deliveries (finished_at) WHERE finished_at IS NOT NULL;
 
 -- The attempts of a delivery.
