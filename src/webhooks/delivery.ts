@@ -8,7 +8,7 @@ import type { DisabledReason, EndpointRow, WebhookTable } from './webhook-table.
 
 /** How often this process looks for deliveries that are due. What it appends itself is found at once: see `wake`. */
 const POLL_MS = 1000
-/** Deliveries of one endpoint at the same time. One that fails gets one in each poll. */
+/** Deliveries of one endpoint at the same time. One that fails gets one, and rests for POLL_MS after it. */
 const LANES = 8
 /** At shutdown: for how long what is due is still delivered. Attempts that take longer are broken off and given back. */
 const GRACE_MS = 2000
@@ -33,7 +33,7 @@ type DeliveryOptions = {
 type Delivery = {
   /** Looks for due deliveries now. */
   readonly wake: () => void
-  /** Delivers what is due, and resolves when it is done. */
+  /** Delivers what is due, also to endpoints that have just failed, and resolves when it is done. */
   readonly deliverDue: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -47,15 +47,32 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const deliverOne = createDeliverOne(options)
   const lanes = new Map<string, number>()
   const countLanes = (endpointId: string) => lanes.get(endpointId) ?? 0
+  /** Endpoints whose last attempt failed a moment ago. New events, which wake this up, start no lane of theirs. */
+  const resting = new Map<string, NodeJS.Timeout>()
   const running = new Set<Promise<void>>()
   const ending = new AbortController()
   let isClosing = false
 
+  const endRest = (endpointId: string) => {
+    if (!resting.has(endpointId)) return
+    clearTimeout(resting.get(endpointId))
+    resting.delete(endpointId)
+    poll.now()
+  }
+  const startRest = (endpointId: string) => {
+    clearTimeout(resting.get(endpointId))
+    resting.set(endpointId, setTimeout(endRest, POLL_MS, endpointId).unref())
+  }
   /** Ends after a time, because the endpoint may have been changed meanwhile. */
   const runLane = async (endpoint: DueEndpoint) => {
     const until = performance.now() + POLL_MS
     const mayGoOn = () => !ending.signal.aborted && (isClosing || performance.now() < until)
-    while ((await deliverOne(endpoint, ending.signal)) && mayGoOn());
+    let result: Attempted
+    do {
+      result = await deliverOne(endpoint, ending.signal)
+      if (result === 'failed') startRest(endpoint.id)
+      if (result === 'delivered') endRest(endpoint.id)
+    } while (result === 'delivered' && mayGoOn())
   }
   const startLane = (endpoint: DueEndpoint) => {
     lanes.set(endpoint.id, countLanes(endpoint.id) + 1)
@@ -67,18 +84,19 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       })
     running.add(lane)
   }
-  const startDue = async () => {
+  const startDue = async (mayStart: (endpointId: string) => boolean) => {
     for (const endpoint of await table.listDue(now())) {
+      if (!mayStart(endpoint.id)) continue
       const most = endpoint.isFailing ? 1 : LANES
       for (let lane = countLanes(endpoint.id); lane < most && !ending.signal.aborted; lane++)
         startLane(endpoint)
     }
   }
   const deliverDue = async () => {
-    await startDue()
+    await startDue(() => true)
     while (running.size > 0) await Promise.all(running)
   }
-  const poll = startPoll(startDue, POLL_MS)
+  const poll = startPoll(() => startDue((endpointId) => !resting.has(endpointId)), POLL_MS)
   return {
     wake: poll.now,
     deliverDue,
@@ -130,21 +148,24 @@ function toRetryDelayMs(
 /** Longer than an attempt and its settlement. A process that dies delays its deliveries by this much. */
 const LEASE_MS = 60_000
 
-/** Claims the next delivery of an endpoint and makes an attempt. Resolves to false when there is none, or the attempt failed. */
-type DeliverOne = (endpoint: DueEndpoint, signal: AbortSignal) => Promise<boolean>
+/** `none`: nothing was due. */
+type Attempted = 'delivered' | 'failed' | 'none'
+
+/** Claims the next delivery of an endpoint and makes an attempt. */
+type DeliverOne = (endpoint: DueEndpoint, signal: AbortSignal) => Promise<Attempted>
 
 function createDeliverOne(options: DeliveryOptions): DeliverOne {
   const { table, post, key, now = steadyNow, wallNow = Date.now } = options
   return async (endpoint, signal) => {
     const [delivery] = await table.claim({ endpointId: endpoint.id, most: 1, leaseMs: LEASE_MS }, now())
-    if (!delivery) return false
+    if (!delivery) return 'none'
     const target = { url: endpoint.url, secrets: toSecrets(key, endpoint, now()) }
     const message = { id: delivery.eventId, at: wallNow(), body: delivery.body }
     const result = await attemptDelivery(post, target, message, signal)
     // Broken off by the shutdown, which is not a failure of the receiver.
     if (signal.aborted && result.problem !== undefined) await table.release(delivery, now())
     else await settle(options, delivery, result)
-    return result.problem === undefined
+    return result.problem === undefined ? 'delivered' : 'failed'
   }
 }
 

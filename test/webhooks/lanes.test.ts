@@ -21,9 +21,10 @@ type Steps = {
   readonly listDue: () => Promise<DueEndpoint[]>
   readonly claim: (endpointId: string) => Promise<ClaimedDelivery[]>
   readonly onPost?: () => void
+  readonly status?: () => number
 }
 
-function start({ listDue, claim, onPost = () => {} }: Steps) {
+function start({ listDue, claim, onPost = () => {}, status = () => 200 }: Steps) {
   const delivered: string[] = []
   const table = {
     listDue,
@@ -35,7 +36,7 @@ function start({ listDue, claim, onPost = () => {} }: Steps) {
   } as unknown as DeliveryTable
   const post = async () => {
     onPost()
-    return { status: 200, retryAfterMs: undefined }
+    return { status: status(), retryAfterMs: undefined }
   }
   const nothing = () => {}
   const delivery = startDelivery({
@@ -48,7 +49,10 @@ function start({ listDue, claim, onPost = () => {} }: Steps) {
 }
 
 describe('the lanes of an endpoint', () => {
-  afterEach(() => vi.restoreAllMocks())
+  afterEach(() => {
+    vi.restoreAllMocks()
+    vi.useRealTimers()
+  })
 
   it('are eight, one if it fails, and are taken again when they end', async () => {
     const waiting = new Map<string, ((none: []) => void)[]>([
@@ -96,6 +100,45 @@ describe('the lanes of an endpoint', () => {
     expect(delivery.delivered).toHaveLength(8)
     await delivery.close()
     expect(delivery.delivered).toHaveLength(20)
+  })
+
+  it('make one request a second while it fails, however many events there are, and go on when it answers', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    let posts = 0
+    let status = 503
+    let hasFailed = false
+    const delivery = start({
+      listDue: async () => [toEndpoint('shop', hasFailed)],
+      claim: async (id) => [toDelivery(id, posts)],
+      status: () => status,
+      onPost: () => {
+        posts += 1
+        hasFailed = status !== 200
+        if (status === 200) vi.advanceTimersByTime(600)
+      },
+    })
+    const wakeOften = async () => {
+      for (let wakes = 0; wakes < 20; wakes++) {
+        delivery.wake()
+        await settle()
+      }
+      return posts
+    }
+    expect(await wakeOften()).toBe(8)
+    await vi.advanceTimersByTimeAsync(999)
+    expect(await wakeOften()).toBe(8)
+    for (const expected of [9, 10, 11]) {
+      await vi.advanceTimersByTimeAsync(1000)
+      expect(posts).toBe(expected)
+    }
+    expect(await wakeOften()).toBe(11)
+    // Nobody wakes it up.
+    await vi.advanceTimersByTimeAsync(3000)
+    expect(posts).toBe(14)
+    status = 200
+    await vi.advanceTimersByTimeAsync(1000)
+    await settle()
+    expect(posts).toBeGreaterThan(15)
   })
 
   it('are not started by a look at the table that outlasts the process', async () => {
