@@ -1,3 +1,4 @@
+import { DAY_MS } from '../contract/time.ts'
 import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
 import {
@@ -282,13 +283,21 @@ async function recordFailure(tx: Database, settlement: Settlement, now: number):
   return blameEndpoint(tx, settlement, now)
 }
 
+/**
+ * Between two failures of an endpoint there is at most the longest wait for the next attempt. After more time nothing was sent, or
+ * a clock was ahead, and its failures begin anew.
+ */
+const MAX_PAUSE_MS = 2 * DAY_MS
+
 async function blameEndpoint(tx: Database, settlement: Settlement, now: number): Promise<Settled> {
   const { endpointId, pauseMs = 0, isGone = false, disableAfterMs } = settlement
   const sharedNow = toSharedNow(tx, 'CAST($2 AS BIGINT)')
-  const hasFailedLong = `${sharedNow} - COALESCE(failing_since, ${sharedNow}) >= CAST($4 AS BIGINT)`
+  const failingSince = `CASE WHEN ABS(${sharedNow} - failed_at) <= ${MAX_PAUSE_MS}
+    THEN COALESCE(failing_since, ${sharedNow}) ELSE ${sharedNow} END`
+  const hasFailedLong = `${sharedNow} - ${failingSince} >= CAST($4 AS BIGINT)`
   const row = await tx
     .prepare(
-      `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, ${sharedNow}),
+      `UPDATE webhook_endpoints SET failing_since = ${failingSince}, failed_at = ${sharedNow},
          paused_until = CASE WHEN CAST($3 AS BIGINT) > 0 THEN ${sharedNow} + CAST($3 AS BIGINT) ELSE paused_until END,
          disabled_at = CASE WHEN CAST($5 AS BIGINT) = 1 OR ${hasFailedLong} THEN ${sharedNow} END,
          disabled_reason = CASE WHEN CAST($5 AS BIGINT) = 1 THEN 'gone' WHEN ${hasFailedLong} THEN 'failing' END

@@ -241,6 +241,47 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
       expect(delivery.disabled).toEqual([[row.id, 'failing']])
     })
 
+    it('that fails again after a month without events is not disabled for the month, but after five days', async () => {
+      const clock = { ms: Date.now() }
+      await useProcessClock(store)
+      const { row } = await addEndpoint(store, receiver.url)
+      const delivery = open(clock)
+      receiver.answer = answerWith(500)
+      const sendUntilGivenUp = async () => {
+        await append(store, { at: clock.ms })
+        await delivery.deliverDue()
+        for (const delayMs of SCHEDULE_MS) {
+          clock.ms += delayMs
+          await delivery.deliverDue()
+        }
+      }
+      await sendUntilGivenUp()
+      expect((await store.webhooks.find(row.id))?.failingSince).toBeDefined()
+      clock.ms += 30 * DAY_MS
+      await sendUntilGivenUp()
+      expect([delivery.givenUp.length, delivery.disabled]).toEqual([2, []])
+      await sendUntilGivenUp()
+      expect(delivery.disabled).toEqual([[row.id, 'failing']])
+    })
+
+    it('that failed while the clock was ahead is disabled all the same', async () => {
+      const clock = { ms: Date.now() + 365 * DAY_MS }
+      await useProcessClock(store)
+      const { row } = await addEndpoint(store, receiver.url)
+      const delivery = open(clock)
+      receiver.answer = answerWith(500)
+      await append(store, { at: clock.ms })
+      await delivery.deliverDue()
+      clock.ms -= 365 * DAY_MS
+      const startedAt = clock.ms
+      for (; clock.ms <= startedAt + 5 * DAY_MS; clock.ms += DAY_MS) {
+        expect(delivery.disabled).toEqual([])
+        await append(store, { at: clock.ms })
+        await delivery.deliverDue()
+      }
+      expect(delivery.disabled).toEqual([[row.id, 'failing']])
+    })
+
     it('that asks for a pause with Retry-After gets it, for all its events, at most a day', async () => {
       const clock = { ms: Date.now() }
       await useProcessClock(store)

@@ -612,7 +612,8 @@ CREATE TABLE webhook_endpoints (
   disabled_at BIGINT,
   disabled_reason TEXT,
   failing_since BIGINT,
-  paused_until BIGINT NOT NULL
+  paused_until BIGINT NOT NULL,
+  failed_at BIGINT
 );
 
 -- The events of an endpoint, for the lineage of each of its keys, or '' for all.
