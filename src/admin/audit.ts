@@ -173,7 +173,10 @@ export const AuditTimeline = Type.Object({
   reference: Type.String(),
   purpose: Text,
   difference: Type.Nullable(Difference),
+  /** At most 1000. */
   rows: Type.Array(AuditRowView),
+  /** Rows of the phase `replay` are left out: the stored response was returned too often. An export has all rows. */
+  has_more_replays: Type.Boolean(),
   /** Which archives were not searched for more rows; null if nothing is left out. */
   archives_note: Text,
 })
@@ -296,12 +299,14 @@ const readTimeline = defineRoute({
   tag,
   method: 'GET',
   path: '/admin/audit/timelines/:reference',
-  summary: 'All rows of one verification, oldest first.',
+  summary:
+    'The rows of one verification, oldest first. Of stored responses that were returned again very often, only the first rows.',
   role: 'viewer',
   isSearch: true,
   output: AuditTimeline,
   run: async ({ searches, context: { store } }, { params: { reference = '' } }) => {
-    const { found: rows, note: archives_note } = await searches.find('timeline', { reference })
+    const { found, note: archives_note } = await searches.find('timeline', { reference })
+    const { rows, isWhole } = found
     if (rows.length === 0 && archives_note === null) throw new AppError('not_found')
     const keyNames = await readKeyNames(store.keys)
     const timeline = toTimeline(reference, rows)
@@ -310,6 +315,7 @@ const readTimeline = defineRoute({
       purpose: timeline ? findPurpose(timeline) : null,
       difference: timeline ? findDifference(timeline) : null,
       rows: rows.map((row) => toRowView(row, keyNames)),
+      has_more_replays: !isWhole,
       archives_note,
     }
   },

@@ -4,7 +4,7 @@ import type { AuditFilter } from '../audit/audit-filter.ts'
 import { type AuditStore, openAuditStore } from '../audit/audit-store.ts'
 import type { ScanPosition } from '../audit/reverse-scan.ts'
 import { SEARCH_LIMITS, searchAudit } from '../audit/search.ts'
-import { searchTimelines } from '../audit/search-timelines.ts'
+import { readRowsToShow, searchTimelines } from '../audit/search-timelines.ts'
 import type { DatabaseOptions } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
 import { requestTable } from '../requests/request-table.ts'
@@ -14,7 +14,7 @@ import {
   type RequestFilter,
   type RequestPosition,
   searchRequests,
-  toTimes,
+  toInstant,
 } from '../requests/search.ts'
 import { readReferenceTime } from '../verification/verification-request.ts'
 import { createArchiveReads, type RequestLog } from './archive-reads.ts'
@@ -59,14 +59,13 @@ const createSearches = (store: AuditStore, archiveDir: string | undefined) => {
     rows: ({ filter, before, publicKey }: AuditSearchInput) =>
       withLog(publicKey, (log) => searchAudit(log.store.audit, filter, before, toLimits(log))),
     timeline: ({ reference, publicKey }: Reference) =>
-      withLog(publicKey, (log) => log.store.audit.byReference(reference)),
+      withLog(publicKey, (log) => readRowsToShow(log.store.audit, reference)),
     requests: ({ filter, before, most = REQUEST_LIMITS.rows }: RequestSearchInput) =>
       searchRequests(requests, filter, before, { ...REQUEST_LIMITS, rows: most }),
     requestsOf: async ({ reference }: { reference: string }) => {
-      const rows = await store.audit.byReference(reference)
       // A request that was refused before anybody was looked up has no row, but a reference, which has its time.
-      const times = rows.length > 0 ? rows.flatMap(toTimes) : [readReferenceTime(reference) ?? '']
-      return findRequestsOf(requests, reference, times)
+      const period = (await store.audit.periodOf(reference)) ?? toInstant(readReferenceTime(reference))
+      return findRequestsOf(requests, reference, period)
     },
   }
 }

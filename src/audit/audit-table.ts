@@ -11,7 +11,7 @@ import { createPostgresAppend } from '../ledger/postgres-append.ts'
 import type { QueueGroups } from '../ledger/queue-rows.ts'
 import { createSqliteAppend } from '../ledger/sqlite-append.ts'
 import { createChainReads, createChainWrites, type Head } from './audit-chains.ts'
-import { createAuditQueries } from './audit-queries.ts'
+import { compareTime, createAuditQueries } from './audit-queries.ts'
 import { findInPage, toBucket } from './subject-blocks.ts'
 import {
   type BlockIndex,
@@ -73,9 +73,6 @@ function createRowReads(database: Reader) {
     'SELECT sequence, hash FROM audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
   )
   const find = database.prepare(`SELECT ${LOGGED} FROM audit WHERE chain = $1 AND sequence = $2`)
-  const byReference = database.prepare(
-    `SELECT ${LOGGED} FROM audit WHERE request_reference = $1 ORDER BY time, sequence`,
-  )
   const page = database.prepare(
     `SELECT ${LOGGED} FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
   )
@@ -91,7 +88,6 @@ function createRowReads(database: Reader) {
     },
     find: async (chain: string, sequence: number) =>
       (await find.get(chain, sequence)) as LoggedRow | undefined,
-    byReference: async (reference: string) => (await byReference.all(reference)) as LoggedRow[],
     /** The next rows of a chain, in order. */
     page: async (chain: string, after: number, most: number) =>
       (await page.all(chain, after, most)) as LoggedRow[],
@@ -200,9 +196,4 @@ function createFindRows(database: Reader, index: BlockIndex): FindRows {
         }
     return found.sort(compareTime)
   }
-}
-
-function compareTime(one: LoggedRow, other: LoggedRow): number {
-  if (one.time !== other.time) return one.time < other.time ? -1 : 1
-  return one.sequence - other.sequence
 }

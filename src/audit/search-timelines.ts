@@ -2,7 +2,7 @@ import { readPurpose } from '../contract/free-text.ts'
 import { DAY_MS } from '../contract/time.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 import { type AuditFilter, compareAge, fitsKey, fitsOutcome, fitsTime } from './audit-filter.ts'
-import type { Period } from './audit-queries.ts'
+import { MAX_REFERENCE_ROWS, type Period } from './audit-queries.ts'
 import type { AuditTable } from './audit-table.ts'
 import { readSourceAttempts, type SourceAttempt } from './export.ts'
 import { type ScanPosition, type Step, scanBackwards, toComparable } from './reverse-scan.ts'
@@ -45,7 +45,8 @@ export async function* findTimelines(
   before?: ScanPosition | undefined,
   limits = SEARCH_LIMITS,
 ): AsyncIterable<SearchStep<Timeline>> {
-  const few = await findIndexed(table, filter, limits)
+  const { request_reference: reference } = filter
+  const few = reference ? await table.byReference(reference, 1) : await findIndexed(table, filter, limits)
   if (few) {
     for (const found of await readFew(table, few, filter))
       if (isAfter(found.main, before)) yield { found, position: toPosition(found.main) }
@@ -98,10 +99,10 @@ async function readFew(
   filter: AuditFilter,
 ): Promise<Timeline[]> {
   const found: Timeline[] = []
-  for (let start = 0; start < few.length; start += READ_AT_ONCE)
-    found.push(...(await readTimelines(table, few.slice(start, start + READ_AT_ONCE))).values())
-  const once = new Map(found.map((timeline) => [timeline.reference, timeline]))
-  return [...once.values()]
+  const once = [...new Map(few.map((row) => [row.request_reference, row])).values()]
+  for (let start = 0; start < once.length; start += READ_AT_ONCE)
+    found.push(...(await readTimelines(table, once.slice(start, start + READ_AT_ONCE))).values())
+  return found
     .filter((timeline) => fitsTimeline(timeline, filter))
     .sort((one, other) => compareAge(one.main, other.main))
 }
@@ -129,6 +130,18 @@ function toNear(rows: readonly LoggedRow[]): Period {
   const [first, last] = [Date.parse(times[0] ?? ''), Date.parse(times.at(-1) ?? '')]
   return { from: toComparable(first - NEAR_MS), to: toComparable(last + NEAR_MS) }
 }
+
+/** The rows of one verification that a page can show, oldest first. */
+export async function readRowsToShow(
+  table: Pick<AuditTable, 'byReference'>,
+  reference: string,
+): Promise<{ readonly rows: LoggedRow[]; readonly isWhole: boolean }> {
+  const rows = await table.byReference(reference, MAX_REFERENCE_ROWS + 1)
+  if (rows.length <= MAX_REFERENCE_ROWS) return { rows, isWhole: true }
+  return { rows: rows.toSpliced(rows.findLastIndex(isReplay), 1), isWhole: false }
+}
+
+const isReplay = ({ phase }: LoggedRow) => phase === 'replay'
 
 const isSameRow = (one: LoggedRow, other: LoggedRow) =>
   one.chain === other.chain && one.sequence === other.sequence

@@ -3,7 +3,8 @@ import { type AuditFilter, compareAge, fitsRow } from './audit-filter.ts'
 import type { AuditTable } from './audit-table.ts'
 import { type ReverseScanTable, type ScanPosition, scanBackwards } from './reverse-scan.ts'
 
-export type SearchTable = ReverseScanTable & Pick<AuditTable, 'byReference' | 'bySubject' | 'byConsent'>
+export type SearchTable = ReverseScanTable &
+  Pick<AuditTable, 'byReference' | 'periodOf' | 'bySubject' | 'byConsent'>
 
 /** One page of the rows that fit. */
 export const searchAudit = (
@@ -26,8 +27,19 @@ export async function* findRows(
     for (const row of fitting.toSorted(compareAge)) yield { found: row, position: toPosition(row) }
     return
   }
-  for await (const { row, position } of scanBackwards(table, { ...filter, before }))
+  const range = await toScanRange(table, filter)
+  for await (const { row, position } of scanBackwards(table, { ...range, before }))
     yield { found: fitsRow(row, filter) ? row : undefined, position }
+}
+
+/** The rows of one verification are all in its period. */
+async function toScanRange(table: SearchTable, { request_reference: reference, from = '', to }: AuditFilter) {
+  const period = reference === undefined || reference === null ? undefined : await table.periodOf(reference)
+  if (!period) return { from: from || undefined, to }
+  return {
+    from: from > period.from ? from : period.from,
+    to: to !== undefined && to < period.to ? to : period.to,
+  }
 }
 
 /** All candidate rows, when an index finds them and they are few. */
@@ -36,11 +48,13 @@ export async function findIndexed(
   { request_reference, subject, consent_reference: consent }: AuditFilter,
   { indexed }: Pick<SearchLimits, 'indexed'>,
 ): Promise<LoggedRow[] | undefined> {
-  if (request_reference) return table.byReference(request_reference)
-  if (!subject && !consent) return undefined
-  const rows = await (subject
-    ? table.bySubject(subject, indexed + 1)
-    : table.byConsent(consent ?? '', indexed + 1))
+  const most = indexed + 1
+  const find = () => {
+    if (request_reference) return table.byReference(request_reference, most)
+    return subject ? table.bySubject(subject, most) : table.byConsent(consent ?? '', most)
+  }
+  if (!request_reference && !subject && !consent) return undefined
+  const rows = await find()
   return rows.length > indexed ? undefined : rows
 }
 
@@ -69,7 +83,7 @@ type SearchLimits = {
   readonly page: number
   /** Rows that one search reads. */
   readonly looks: number
-  /** A subject or a consent with more rows than this is searched by a scan instead of the index. */
+  /** A reference, a subject or a consent with more rows than this is searched by a scan instead of the index. */
   readonly indexed: number
   /** The time of the request is over. */
   readonly isOver?: () => boolean

@@ -6,6 +6,7 @@ import { ARCHIVE_SUFFIX } from '../audit/archive/whole-log.ts'
 import { readSourceAttempts, toPlainRow } from '../audit/export.ts'
 import type { Loss } from '../audit/loss-table.ts'
 import { acceptLoss } from '../audit/losses.ts'
+import { readRowsToShow } from '../audit/search-timelines.ts'
 import type { Store } from '../context/store.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'
 import { toIsoTime } from '../contract/time.ts'
@@ -13,8 +14,8 @@ import { KINDS, type Kind, toBlindIndex } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 import type { LoggedRequest } from '../requests/block-writer.ts'
-import { findRequestsOf, toTimes } from '../requests/search.ts'
-import { dim, say, sayJson, strong, toCount, toTable } from '../server/terminal.ts'
+import { findRequestsOf, toInstant } from '../requests/search.ts'
+import { dim, say, sayJson, strong, toCount, toTable, warn } from '../server/terminal.ts'
 import { readReferenceTime } from '../verification/verification-request.ts'
 import { addAuditExportCommand, addAuditProofCommands, addVerifyExtractCommand } from './audit-export.ts'
 import {
@@ -54,21 +55,25 @@ type ShowOptions = { archive?: string[]; json?: true }
 function addAuditShowCommands(audit: Command): void {
   const show = audit
     .command('show')
-    .description('show the timeline of one verification: every audit row, in order')
+    .description('show the timeline of one verification: its audit rows, in order')
     .argument('<reference>', 'its request_reference', readReference)
     .option(...ARCHIVE_OPTION)
     .option('--json', 'print a JSON array of rows')
     .action((reference: string, { archive, json }: ShowOptions) =>
       withCommandContext(async (context) => {
         const { store, audit } = context
-        const rows = await withWholeLog(context, archive, (log) => findTimeline(store, log, reference))
-        const requests = await findRequestsOf(store.requests, reference, rows.flatMap(toTimes))
+        const { rows, isWhole, period } = await withWholeLog(context, archive, async (log) => ({
+          ...(await findTimeline(store, log, reference)),
+          period: await log.store.audit.periodOf(reference),
+        }))
+        const requests = await findRequestsOf(store.requests, reference, period)
         await audit.record([{ phase: 'audit_viewed', outcome: 'ok', detail: `reference ${reference}` }])
         showTimeline(reference, rows, requests, json)
+        if (!isWhole) warn(toMoreText(rows.length, reference))
       }, EXISTING),
     )
   addHelp(show, {
-    details: `${ARCHIVE_NOTE} That it was shown is recorded in the audit log first.`,
+    details: `At most 1000 rows are shown. Only a stored response that was returned very often has more; a message says so.\n\n${ARCHIVE_NOTE} That it was shown is recorded in the audit log first.`,
     usesDatabase: true,
     settings: ['TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'shown', 1: 'no row has this reference, or the log could not be read' },
@@ -101,18 +106,21 @@ async function findTimeline(
   { requests }: Pick<Store, 'requests'>,
   log: WholeLog,
   reference: string,
-): Promise<LoggedRow[]> {
-  const rows = await log.store.audit.byReference(reference)
-  if (rows.length > 0) return rows
+): Promise<Awaited<ReturnType<typeof readRowsToShow>>> {
+  const found = await readRowsToShow(log.store.audit, reference)
+  if (found.rows.length > 0) return found
   warnAboutArchives(log)
   // Of a request that was refused before anybody was looked up. The reference has its time.
-  const [refused] = await findRequestsOf(requests, reference, [readReferenceTime(reference) ?? ''])
+  const [refused] = await findRequestsOf(requests, reference, toInstant(readReferenceTime(reference)))
   throw new UserError(
     refused
       ? `The audit log has no row with this reference: its request of ${toIsoTime(refused.at)} got ${refused.status} ${refused.code} before anybody was looked up, and such a request is not written there. See: tabbat requests show ${refused.requestId}`
       : 'The audit log has no row with this reference, and the request log has no request with it.',
   )
 }
+
+const toMoreText = (rows: number, reference: string) =>
+  `The stored response was returned more often: only ${rows} rows are shown. For all rows, run: tabbat audit export --reference ${reference}`
 
 function showTimeline(
   reference: string,

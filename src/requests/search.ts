@@ -170,28 +170,26 @@ export const STATUS_PATTERN = '^(?:0|[1-5][0-9]{2}|[1-5]xx)$'
 const isStatus = (status: number, wanted: string) =>
   wanted.endsWith('xx') ? Math.floor(status / 100) === Number(wanted[0]) : status === Number(wanted)
 
-/** When an audit row was written, and when its verification began. */
-export const toTimes = ({
-  time,
-  started_at,
-}: {
-  readonly time: string
-  readonly started_at: string | null
-}) => [time, ...(started_at === null ? [] : [started_at])]
+/** Undefined for a text without a time. */
+export const toInstant = (time: string | undefined): RequestPeriod | undefined =>
+  time === undefined ? undefined : { from: time, to: time }
+
+/** ISO times. */
+type RequestPeriod = { readonly from: string; readonly to: string }
 
 /**
  * The requests of one verification that the log still has, oldest first: the first one, retries, and reads of its answer up to
- * an hour after its last audit row.
+ * an hour after its last audit row. `period` is that of its audit rows.
  */
 export async function findRequestsOf(
   table: SearchTable,
   reference: string,
-  times: readonly string[],
+  period: RequestPeriod | undefined,
 ): Promise<LoggedRequest[]> {
-  const known = times.map((time) => Date.parse(time)).filter((at) => !Number.isNaN(at))
+  if (!period) return []
   // A request is logged when its response has been sent, which is after its rows.
-  const range = { from: Math.min(...known) - MINUTE_MS, until: Math.max(...known) + HOUR_MS }
-  if (known.length === 0) return []
+  const range = { from: Date.parse(period.from) - MINUTE_MS, until: Date.parse(period.to) + HOUR_MS }
+  if (Number.isNaN(range.from + range.until)) return []
   const { rows } = await searchRequests(table, { reference, ...range }, undefined, { rows: 100, blocks: 500 })
   return rows.toReversed()
 }

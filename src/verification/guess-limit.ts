@@ -185,7 +185,7 @@ function createRetries() {
 }
 
 type UnlockDeps = {
-  readonly store: { readonly guesses: GuessTable; readonly audit: Pick<AuditTable, 'byReference'> }
+  readonly store: { readonly guesses: GuessTable; readonly audit: Pick<AuditTable, 'subjectOf'> }
   readonly keyring: Pick<Keyring, 'subject'>
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
 }
@@ -220,7 +220,6 @@ export const UNRECORDED_NOTE =
 
 async function findSubject({ keyring, store }: UnlockDeps, locked: Locked): Promise<Buffer | undefined> {
   if (locked.kind !== undefined) return toBlindIndex(keyring.subject, locked.kind, locked.number)
-  const rows = await store.audit.byReference(locked.reference)
-  const subject = rows.find((row) => row.subject !== null)?.subject
+  const subject = await store.audit.subjectOf(locked.reference)
   return subject ? Buffer.from(subject, 'hex') : undefined
 }

@@ -244,6 +244,21 @@ describe('a timeline', () => {
     expect(Object.keys(rows[0] ?? {})).not.toContain('subject')
   })
 
+  it('says that rows are left out when a stored response was returned very often', async () => {
+    const about = { request_reference: 'ver_often', outcome: 'verified' }
+    const replays = Array.from({ length: 1000 }, () => ({ ...about, phase: 'replay' }))
+    const read = async () =>
+      (await at.request('/admin/audit/timelines/ver_often', { cookie: viewer })).json() as unknown as {
+        rows: Row[]
+        has_more_replays: boolean
+      }
+    await at.context.audit.record(replays)
+    expect([(await read()).rows.length, (await read()).has_more_replays]).toEqual([1000, false])
+    await at.context.audit.record([{ ...about, phase: 'outcome' }])
+    const { rows, has_more_replays } = await read()
+    expect([rows.length, rows.at(-1)?.phase, has_more_replays]).toEqual([1000, 'outcome', true])
+  })
+
   it('is 404 for an unknown reference', async () => {
     expect((await at.request('/admin/audit/timelines/ver_none', { cookie: viewer })).status).toBe(404)
   })

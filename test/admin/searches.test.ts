@@ -78,7 +78,7 @@ describe('searches of the console', () => {
     const reads: string[] = []
     for (const table of ['audit', 'requests'] as const)
       for (const [name, read] of Object.entries(at.context.store[table]))
-        if (['pageBack', 'byReference', 'byReferences', 'list', 'read'].includes(name))
+        if (['pageBack', 'byReference', 'byReferences', 'periodOf', 'list', 'read'].includes(name))
           Object.assign(at.context.store[table], {
             [name]: (...args: never[]) => {
               reads.push(`${table}.${name}`)

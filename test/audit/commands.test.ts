@@ -295,6 +295,15 @@ describe('tabbat audit show', () => {
     expect(JSON.parse(json.stdout)).toMatchObject([{ phase: 'outcome' }])
   })
 
+  it('says that rows are left out when a stored response was returned very often', async () => {
+    const often = `ver_${'1'.repeat(36)}`
+    const replay = { phase: 'replay', request_reference: often, outcome: 'verified' }
+    await app.context.audit.record(Array.from({ length: 1001 }, () => replay))
+    const { code, stdout, stderr } = await tabbat(settings(), 'audit', 'show', often, '--json')
+    expect([code, JSON.parse(stdout).length]).toEqual([0, 1000])
+    expect(stderr).toContain(`For all rows, run: tabbat audit export --reference ${often}`)
+  })
+
   it.each([NIN, `ver_${'0'.repeat(36)}`])('refuses %s and does not repeat it', async (wrong) => {
     const { code, stdout, stderr } = await tabbat(settings(), 'audit', 'show', wrong)
     expect([code, stdout, stderr.includes(wrong)]).toEqual([1, '', false])

@@ -39,8 +39,16 @@ export const openLog = (store: Store, dataDir: string, recent?: RecentRows): Pro
     onCorruption: fail,
   })
 
-/** Chains that nothing has used for long: closed, signed, and in blocks of subjects as far as a server would index them. */
-export async function writeOldLog(store: Store, folder: string, by: Signer = signer): Promise<OldRow[]> {
+/**
+ * Chains that nothing has used for long: closed, signed, and in blocks of subjects as far as a server would index them. `added` is
+ * appended to the first chain of January.
+ */
+export async function writeOldLog(
+  store: Store,
+  folder: string,
+  by: Signer = signer,
+  added: readonly AuditEntry[] = [],
+): Promise<OldRow[]> {
   const written: OldRow[] = []
   await store.audit.insertPolicies([{ id: toPolicyId(RELEASED), fields: RELEASED }])
   for (const chain of OLD_CHAINS) await claim(store, chain)
@@ -55,6 +63,10 @@ export async function writeOldLog(store: Store, folder: string, by: Signer = sig
       )
       await checkpoint(store, folder, by)
     }
+  if (added.length > 0) {
+    await append(store, JANUARY[0], added)
+    await checkpoint(store, folder, by)
+  }
   for (const chain of OLD_CHAINS) await store.audit.release(chain, 'old', Date.now() - 30 * DAY_MS)
   await checkpoint(store, folder, by)
   await indexSubjects(store.subjects, { blockRows: 10, leastRows: 1 })

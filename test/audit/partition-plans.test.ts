@@ -125,9 +125,11 @@ describe.skipIf(!hasPostgres())('with 24 months of the audit log in PostgreSQL',
     const { store, client } = await openMonths()
     const asked = await record(store, async ({ audit }) => {
       await audit.byReference('ver_1')
+      await audit.periodOf('ver_1')
+      await audit.subjectOf('ver_none')
       expect(await audit.byReferences(['ver_1', 'ver_2'], 1000)).toHaveLength(MONTHS.length * ROWS.length)
     })
-    expect(asked).toHaveLength(2)
+    expect(asked).toHaveLength(4)
     for (const each of asked) {
       const scans = await explain(client, each)
       expect(scans.length).toBeGreaterThan(MONTHS.length)

@@ -26,11 +26,14 @@ it('a search in SQLite reads rows by an index only', async () => {
   }
   const audit = defineAuditTable().create(database)
   await audit.pageBack('chain', 10, 100)
+  await audit.byReference('ver_1')
+  await audit.periodOf('ver_1')
+  await audit.subjectOf('ver_1')
   await audit.byReferences(['ver_1', 'ver_2'], 1000)
   await audit.pageOfReference('ver_1', { chain: 'chain', sequence: 3 }, 1000)
   await audit.checkpointsFrom('2026', 4)
   await audit.hashes('chain', 0, 10)
-  expect(statements).toHaveLength(5)
+  expect(statements).toHaveLength(8)
   const connection = new DatabaseSync(store.file, { readOnly: true })
   onTestFinished(() => connection.close())
   for (const sql of statements) {

@@ -258,8 +258,7 @@ describe('unlocking a number', () => {
       },
       store: {
         audit: {
-          byReference: async (reference: string) =>
-            reference === 'ver_1' ? [{ subject: null }, { subject: 'abcd' }] : [{ subject: null }],
+          subjectOf: async (reference: string) => (reference === 'ver_1' ? 'abcd' : undefined),
         },
         guesses: {
           unlock: async (subject: Uint8Array) => {

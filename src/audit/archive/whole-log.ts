@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { monthOf, startOf } from '../../ledger/audit-months.ts'
 import type { LoggedRow } from '../../ledger/audit-row.ts'
 import type { Chain, Head } from '../audit-chains.ts'
-import type { Period } from '../audit-queries.ts'
+import { compareTime, MAX_REFERENCE_ROWS, type Period, toPeriod } from '../audit-queries.ts'
 import type { AuditStore } from '../audit-store.ts'
 import type { AuditTable, Checkpoint } from '../audit-table.ts'
 import type { ArchiveStatement, BlockPlace } from './archive-format.ts'
@@ -94,20 +94,39 @@ async function mergeTables(table: AuditTable, archived: ArchivedLog): Promise<Au
     timeFrom: (chain, sequence) => of(chain).timeFrom(chain, sequence),
     lastUntil: (chain, range, time) => of(chain).lastUntil(chain, range, time),
     hashes: (chain, after, upTo) => of(chain).hashes(chain, after, upTo),
-    byReference: async (reference) =>
-      mergeRows(await table.byReference(reference), await archived.find('request_reference', [reference])),
+    byReference: async (reference, most = MAX_REFERENCE_ROWS) => {
+      const keep: KeepRows = (rows) => leaveOutReplays(rows, most)
+      const found = await table.byReference(reference, most)
+      const all = mergeRows(found, await archived.find('request_reference', [reference], { keep }))
+      return keep(all).sort(compareTime)
+    },
+    periodOf: async (reference) => {
+      const inDatabase = await table.periodOf(reference)
+      const rows = await archived.find('request_reference', [reference], { keep: keepEnds })
+      return toPeriod([
+        inDatabase?.from,
+        inDatabase?.to,
+        ...rows.flatMap((row) => [startOfRow(row), row.time]),
+      ])
+    },
+    subjectOf: async (reference) => {
+      const keep: KeepRows = (rows) => rows.filter(({ subject }) => subject !== null).slice(0, 1)
+      const [row] = await archived.find('request_reference', [reference], { most: 1, keep })
+      return row?.subject ?? (await table.subjectOf(reference))
+    },
     byReferences: async (references, most, near) => {
+      const keep: KeepRows = (rows) => leaveOutReplays(rows, most)
       const found = await table.byReferences(references, most)
-      const all = mergeRows(found, await archived.find('request_reference', references, { near }))
-      return all.toSorted((one, other) => rank(one) - rank(other)).slice(0, most)
+      return keep(mergeRows(found, await archived.find('request_reference', references, { near, keep })))
     },
     pageOfReference: async (reference, after, most) => {
+      const keep: KeepRows = (rows) =>
+        rows
+          .filter((row) => comparePlaces(row, after) > 0)
+          .sort(comparePlaces)
+          .slice(0, most)
       const found = await table.pageOfReference(reference, after, most)
-      const all = mergeRows(found, await archived.find('request_reference', [reference]))
-      return all
-        .filter((row) => comparePlaces(row, after) > 0)
-        .sort(comparePlaces)
-        .slice(0, most)
+      return keep(mergeRows(found, await archived.find('request_reference', [reference], { keep })))
     },
     bySubject: async (subject, most) =>
       findIn('subject', subject, most, await table.bySubject(subject, most)),
@@ -122,8 +141,19 @@ const toRead = (chain: Chain, archived: ArchivedLog): Chain => ({
   retiredAt: Date.parse(archived.latest(chain.chain)),
 })
 
-/** Stored responses that were returned come last: there may be very many. */
+/** Stored responses that were returned come last, the newest at the end: there may be very many. */
+const leaveOutReplays = (rows: readonly LoggedRow[], most: number) =>
+  rows.toSorted((one, other) => rank(one) - rank(other) || compareTime(one, other)).slice(0, most)
+
 const rank = ({ phase }: LoggedRow) => (phase === 'replay' ? 1 : 0)
+
+/** The row that started first and the last row. */
+const keepEnds: KeepRows = (rows) => {
+  const byStart = rows.toSorted((one, other) => (startOfRow(one) < startOfRow(other) ? -1 : 1))
+  return [...byStart.slice(0, 1), ...rows.toSorted(compareTime).slice(-1)]
+}
+
+const startOfRow = ({ time, started_at }: LoggedRow) => started_at ?? time
 
 type RowPlace = Pick<LoggedRow, 'chain' | 'sequence'>
 
@@ -157,11 +187,6 @@ function mergeRows(inDatabase: readonly LoggedRow[], archived: readonly LoggedRo
   return [...rows.values()].sort(compareTime)
 }
 
-function compareTime(one: LoggedRow, other: LoggedRow): number {
-  if (one.time !== other.time) return one.time < other.time ? -1 : 1
-  return one.sequence - other.sequence
-}
-
 /** Reads a chain whose rows are in an archive, like the table of the database. */
 type ChainReads = Pick<AuditTable, 'head' | 'pageBack' | 'page' | 'timeFrom' | 'lastUntil' | 'hashes'>
 
@@ -183,11 +208,16 @@ export type ArchivedLog = ChainReads & {
   readonly close: () => Promise<void>
 }
 
+/** Which of the rows that were found so far are needed. */
+type KeepRows = (rows: readonly LoggedRow[]) => LoggedRow[]
+
 type FindLimits = {
   /** At least that many rows, if there are. */
   readonly most?: number | undefined
   /** Archives that have no rows of this time are left out. */
   readonly near?: Period | undefined
+  /** Is called after each block, so that few rows are in memory. */
+  readonly keep?: KeepRows
 }
 
 type ArchivedChain = { readonly archive: OpenArchive; readonly blocks: readonly BlockPlace[] }
@@ -206,17 +236,21 @@ function createArchivedLog(
     ...createChainReads(chains),
     has: (chain) => chains.has(chain),
     latest: (chain) => chains.get(chain)?.archive.statement.checkpoints_until ?? '',
-    find: async (column, texts, { most = Number.POSITIVE_INFINITY, near } = {}) => {
-      const rows: LoggedRow[] = []
-      for (const archive of archives.toReversed().filter(({ statement }) => mayHave(statement, near)))
-        for (const block of archive.reader.blocks.toReversed()) {
-          if (rows.length >= most) return rows
-          if (isOver()) {
-            isCut = true
-            return rows
-          }
-          rows.push(...(await archive.find(block, column, texts)))
+    find: async (column, texts, { most = Number.POSITIVE_INFINITY, near, keep } = {}) => {
+      let rows: LoggedRow[] = []
+      const places = archives
+        .filter(({ statement }) => mayHave(statement, near))
+        .flatMap((archive) => archive.reader.blocks.map((block) => ({ archive, block })))
+      for (const { archive, block } of places.reverse()) {
+        if (rows.length >= most) return rows
+        if (isOver()) {
+          isCut = true
+          return rows
         }
+        const found = await archive.find(block, column, texts)
+        if (keep) rows = keep([...rows, ...found])
+        else rows.push(...found)
+      }
       return rows
     },
     checkpoints: async function* (chain, after) {

@@ -14,7 +14,7 @@ import { toMs, toOperation, toSentence, toWords } from '../../format.ts'
 import { toHash } from '../../hash.ts'
 import { useQuery } from '../../use-query.ts'
 
-/** All audit rows of one verification, oldest first. */
+/** The audit rows of one verification, oldest first. */
 export function AuditTimelinePanel({ reference }: { reference: string }) {
   const query = useQuery<AuditTimeline>(`/admin/audit/timelines/${encodeURIComponent(reference)}`)
   return (
@@ -33,7 +33,7 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
           </Empty>
         ) : (
           <QueryResult query={query}>
-            {({ rows, purpose, difference, archives_note }) =>
+            {({ rows, purpose, difference, has_more_replays, archives_note }) =>
               rows.length === 0 ? (
                 <Empty>
                   <p>
@@ -52,6 +52,7 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
                       </Fragment>
                     ))}
                   </ol>
+                  {has_more_replays && <p>{MORE_REPLAYS}</p>}
                   {archives_note !== null && <p class="dim">{archives_note}</p>}
                   <UnlockLink reference={reference} rows={rows} />
                   <RequestsOf reference={reference} />
@@ -66,6 +67,9 @@ export function AuditTimelinePanel({ reference }: { reference: string }) {
 }
 
 export const NO_REFERENCE = 'No verification in the audit log has this reference.'
+
+const MORE_REPLAYS =
+  'The stored response was returned more often than is shown here. An export of this reference has all rows.'
 
 /** Why it was not verified. Callers are not told which. */
 export const DIFFERENCES: Readonly<Record<NonNullable<AuditTimeline['difference']>, string>> = {
