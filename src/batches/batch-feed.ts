@@ -1,6 +1,6 @@
 import type { Mode } from '../contract/scope.ts'
 import type { Database, Row } from '../database/database.ts'
-import { toSharedNow } from '../database/database-clock.ts'
+import { MAX_CLOCK_SKEW_MS, toSharedNow } from '../database/database-clock.ts'
 import type { Reader } from '../database/define-table.ts'
 import { insertInTx } from '../ledger/queue-changes.ts'
 import {
@@ -82,21 +82,23 @@ type NextBatch = {
 /** Keys take turns; of one key, the oldest batch comes first. */
 async function findNext(
   tx: Database,
-  { aheadMs, mostQueued }: FeedOptions,
+  { intervalMs, aheadMs, mostQueued }: FeedOptions,
   now: number,
 ): Promise<NextBatch | undefined> {
   const at = toSharedNow(tx, '$1')
+  const pacedUntil = `CASE WHEN paced_until <= ${at} + $4 THEN paced_until ELSE 0 END`
+  const mostAheadMs = Math.ceil(aheadMs + intervalMs) + MAX_CLOCK_SKEW_MS
   const row = await tx
     .prepare(
       `SELECT batches.id, key_id, batches.lineage, mode, state, fed_line, ${at} AS now,
-         COALESCE(paced_until, 0) AS paced_until
+         ${pacedUntil} AS paced_until
        FROM batches LEFT JOIN batch_paces ON batch_paces.lineage = batches.lineage
          LEFT JOIN queue_counts ON queue_counts.lineage = batches.lineage AND lane = 'batch'
        WHERE ended_at IS NULL AND fed < total - refused AND (state = 'stopping'
-         OR (state = 'running' AND COALESCE(paced_until, 0) < ${at} + $2 AND COALESCE(pending, 0) < $3))
-       ORDER BY CASE state WHEN 'stopping' THEN 0 ELSE 1 END, COALESCE(paced_until, 0), accepted_at, batches.id LIMIT 1`,
+         OR (state = 'running' AND ${pacedUntil} < ${at} + $2 AND COALESCE(pending, 0) < $3))
+       ORDER BY CASE state WHEN 'stopping' THEN 0 ELSE 1 END, ${pacedUntil}, accepted_at, batches.id LIMIT 1`,
     )
-    .get(now, aheadMs, mostQueued)
+    .get(now, aheadMs, mostQueued, mostAheadMs)
   return row && toNextBatch(row)
 }
 

@@ -7,6 +7,9 @@ import type { Database } from './database.ts'
 export const toSharedNow = ({ dialect }: Pick<Database, 'dialect'>, parameter: string) =>
   dialect === 'postgres' ? `shared_clock(${parameter})` : parameter
 
+/** A time that is this much later than any rightful one was written while a clock was ahead. */
+export const MAX_CLOCK_SKEW_MS = 600_000
+
 /** The time of the server in ms. Undefined with SQLite, which runs in this process. */
 export async function readDatabaseClock(database: Database): Promise<number | undefined> {
   if (database.dialect === 'sqlite') return undefined

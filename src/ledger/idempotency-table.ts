@@ -1,6 +1,6 @@
 import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row } from '../database/database.ts'
-import { toSharedNow } from '../database/database-clock.ts'
+import { MAX_CLOCK_SKEW_MS, toSharedNow } from '../database/database-clock.ts'
 import { defineTable, type TableOf } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 import { HEARTBEATS } from '../database/node-table.ts'
@@ -50,9 +50,6 @@ type ClaimResult =
   | { readonly state: 'running'; readonly owner?: string }
   | { readonly state: 'reused' }
   | { readonly state: 'done'; readonly sealed: Uint8Array }
-
-/** A lease that ends this much too late was taken while a clock was ahead. */
-const MAX_CLOCK_SKEW_MS = 600_000
 
 const SAME = 'key_id = $1 AND operation = $2 AND name = $3'
 const OWNED = `${SAME} AND owner = $4`

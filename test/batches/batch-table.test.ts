@@ -229,6 +229,21 @@ describeEngines(ENGINES, ({ createPlace }) => {
       expect((await find(second.id)).fed).toBe(0)
     })
 
+    it('is not stopped by rows that were planned while the clock was ahead', async () => {
+      await receive([toRow(1)])
+      expect(await feedAll()).toBe(1)
+      const paces = store.database.prepare('UPDATE batch_paces SET paced_until = paced_until + $1')
+      await paces.run(365 * DAY_MS)
+      const { id } = await receive([toRow(1), toRow(2)])
+      expect(await feedAll()).toBe(2)
+      const { now, pacedUntil } = await find(id)
+      expect(pacedUntil - now).toBeLessThanOrEqual(2 * FEED.intervalMs)
+      // What other nodes plan is kept.
+      await paces.run(2 * FEED.aheadMs)
+      await receive([toRow(1)])
+      expect(await feedAll()).toBe(0)
+    })
+
     it('does not slow the batches of another key', async () => {
       await receive(Array.from({ length: 30 }, (_each, index) => toRow(index + 10)))
       const other = await receive([toRow(1)], 'other')
