@@ -5,7 +5,7 @@ import { afterRunning, withDeadline } from '../telemetry/running-clock.ts'
 import { exchange, TimedOut } from './exchange.ts'
 import { createLookup, isPrivateAddress, PrivateAddress } from './public-address.ts'
 import { exchangeError, type Progress, readRetryAfterMs } from './reply.ts'
-import type { Send } from './source.ts'
+import { type Send, SourceError } from './source.ts'
 
 export type Http = { readonly send: Send; readonly close: () => Promise<void> }
 
@@ -70,7 +70,7 @@ type PostReply = { readonly status: number; readonly retryAfterMs: number | unde
 export type Post = (request: PostRequest) => Promise<PostReply>
 
 type PostOptions = {
-  /** Private, loopback and link-local addresses are allowed. */
+  /** Private, loopback and link-local addresses are allowed, and plain http. */
   readonly allowPrivate: boolean
   /** For the whole exchange. */
   readonly timeoutMs: number
@@ -86,9 +86,11 @@ export function openPost(options: PostOptions): { readonly post: Post; readonly 
   const postBefore = async (signal: AbortSignal, { url, headers, body }: PostRequest): Promise<PostReply> => {
     const progress: Progress = { sent: false, answered: false }
     try {
-      const { origin, hostname, pathname, search } = new URL(url)
+      const { origin, protocol, hostname, pathname, search } = new URL(url)
       // An address in the URL is not looked up, so it is checked here.
       if (!allowPrivate && isPrivateAddress(hostname)) throw new PrivateAddress()
+      if (!allowPrivate && protocol !== 'https:')
+        throw new SourceError('webhook', 'refused', { problem: 'plain_http', sent: false })
       const reply = await request({
         origin,
         path: pathname + search,

@@ -10,6 +10,7 @@ export const SOURCE_PROBLEMS = {
     'No TLS connection could be made. The port may not speak TLS: check the URL and the port in the settings.',
   private_address:
     'The host name resolves to a private address. If that is intended, set TABBAT_SOURCES_PRIVATE=on.',
+  plain_http: 'The URL is plain http, which others on the network can read. Use https.',
   cut_off: 'The vendor closed the connection before it answered.',
   too_slow: 'The vendor did not answer in time.',
   too_large: 'The answer is larger than 2 MiB. It is probably not the API of the vendor: check the URL.',

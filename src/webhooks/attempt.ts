@@ -65,6 +65,8 @@ export const ATTEMPT_PROBLEMS: Readonly<Partial<Record<AttemptProblem, string>>>
   no_tls: 'No TLS connection could be made. Check the address and the port.',
   private_address:
     'The host has a private, loopback or link-local address. If that is intended, set TABBAT_WEBHOOKS_PRIVATE=on.',
+  plain_http:
+    'The address is plain http. Create an endpoint with an https address. For a receiver in your own network, set TABBAT_WEBHOOKS_PRIVATE=on.',
   too_slow: 'The receiver did not answer within 15 seconds.',
   cut_off: 'The receiver closed the connection before it answered.',
 }

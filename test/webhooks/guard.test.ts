@@ -49,6 +49,12 @@ describe('addresses', () => {
     expect(receiver.received).toEqual([])
   })
 
+  it('of plain http are refused, also if the endpoint was created while the setting allowed them', async () => {
+    const refused = { status: undefined, problem: 'plain_http' }
+    expect(await attempt('http://192.0.2.1/', false)).toMatchObject(refused)
+    expect(await attempt('http://shop.example/', false)).toMatchObject(refused)
+  })
+
   it('are allowed where the setting allows them', async () => {
     expect(await attempt(receiver.url)).toMatchObject({ status: 200, problem: undefined })
   })
@@ -73,12 +79,12 @@ describe('addresses', () => {
     })
 
     it('are checked when the connection is made', async () => {
-      const url = `http://rebind.example:${portOf(receiver.url)}/`
-      expect(await attempt(url, false)).toMatchObject({ problem: 'private_address' })
+      const host = `rebind.example:${portOf(receiver.url)}`
+      expect(await attempt(`https://${host}/`, false)).toMatchObject({ problem: 'private_address' })
       expect(questions).toBe(1)
       expect(receiver.received).toEqual([])
       questions = 0
-      expect(await attempt(url)).toMatchObject({ status: 200 })
+      expect(await attempt(`http://${host}/`)).toMatchObject({ status: 200 })
     })
   })
 })
