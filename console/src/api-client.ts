@@ -1,3 +1,5 @@
+import { UNATTENDED_HEADER } from '../../src/contract/activity.ts'
+import { beginRequest } from './activity.ts'
 import { toLabel, toSentence } from './format.ts'
 
 /** A failed request. `fields` has a sentence for each invalid input. */
@@ -29,15 +31,16 @@ type UploadOptions = { readonly type: string; readonly key: string }
 type Listeners = {
   readonly onSignedOut: () => void
   readonly onUnreachable: () => void
-  /** The server accepted a request, which extends the session. */
-  readonly onActivity: () => void
   /** The account must prove who it is. True: send the request again. */
   readonly onConfirm: () => Promise<boolean>
 }
 
-export function createApiClient({ onSignedOut, onUnreachable, onActivity, onConfirm }: Listeners): ApiClient {
+export function createApiClient({ onSignedOut, onUnreachable, onConfirm }: Listeners): ApiClient {
   const send = async (path: string, init: RequestInit, isRepeated = false): Promise<Response> => {
-    const response = await fetch(path, { credentials: 'same-origin', ...init }).catch((thrown: unknown) => {
+    const { isUnattended, count } = beginRequest(path)
+    const headers = { ...init.headers, ...(isUnattended && { [UNATTENDED_HEADER]: 'true' }) }
+    const sent = fetch(path, { credentials: 'same-origin', ...init, headers })
+    const response = await sent.catch((thrown: unknown) => {
       if (init.signal?.aborted) throw thrown
       return undefined
     })
@@ -46,7 +49,7 @@ export function createApiClient({ onSignedOut, onUnreachable, onActivity, onConf
       throw toUnreachableError(init.method === 'POST')
     }
     if (response.ok) {
-      onActivity()
+      count()
       return response
     }
     const error = await readError(response)

@@ -3,7 +3,9 @@ import { movePathToHash, type Route, useRoute } from './route.ts'
 import './style.css'
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { CurrentSession, Session } from '../../src/admin/sessions.ts'
+import { IDLE_MS } from '../../src/contract/activity.ts'
 import { DEMO_NOTICE } from '../../src/contract/demo.ts'
+import { lastActivityAt } from './activity.ts'
 import { type ApiError, createApiClient } from './api-client.ts'
 import { AppContext } from './app-context.ts'
 import { lazy } from './components/lazy.tsx'
@@ -35,9 +37,6 @@ function App() {
       createApiClient({
         onSignedOut: () => setSession(null),
         onUnreachable: () => setOffline(true),
-        onActivity: () => {
-          lastActivityAt.current = Date.now()
-        },
         onConfirm: confirmation.ask,
       }),
     [setOffline, confirmation.ask, setSession],
@@ -151,13 +150,12 @@ function useSession() {
   return { session, setSession, ended, entries }
 }
 
-const IDLE_MS = 15 * 60_000
-/** When the server last accepted a request that the user caused. */
-const lastActivityAt = { current: Date.now() }
+/** Another tab may have extended the session. */
+const toIdleEnd = ({ idle_until }: Session) => Math.max(Date.parse(idle_until), lastActivityAt() + IDLE_MS)
 
 function toReason({ expires_at }: Session): string {
   if (Date.now() >= Date.parse(expires_at)) return 'Your session ended, because you signed in 8 hours ago.'
-  if (Date.now() >= lastActivityAt.current + IDLE_MS)
+  if (Date.now() >= lastActivityAt() + IDLE_MS)
     return 'Your session ended, because nothing was done for 15 minutes.'
   return 'Your session has ended: nothing was done for 15 minutes, it was ended elsewhere, or your role or password was changed.'
 }
@@ -214,10 +212,8 @@ function skip(): void {
 function useIdleEnd(session: SessionState, recheckSession: () => void): void {
   useEffect(() => {
     if (!session) return
-    const idleMs = Date.parse(session.idle_until) - Date.now()
-    const endsAt = Date.parse(session.expires_at)
     const timer = setInterval(() => {
-      const end = Math.min(lastActivityAt.current + idleMs, endsAt)
+      const end = Math.min(toIdleEnd(session), Date.parse(session.expires_at))
       if (Date.now() < end + 2000) return
       clearInterval(timer)
       recheckSession()

@@ -1,6 +1,7 @@
 import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { AuditLog } from '../audit/audit-log.ts'
+import { IDLE_MS, TOUCH_EVERY_MS } from '../contract/activity.ts'
 import { AdminError } from '../contract/error.ts'
 import type { Actor, Role, SignInMethod } from '../contract/role.ts'
 import { HOUR_MS, MINUTE_MS, steadyNow } from '../contract/time.ts'
@@ -13,19 +14,26 @@ import { type AccountDeps, createToken, toTokenId, withAudit } from './accounts.
 import type { FactorUse } from './factor-rows.ts'
 import type { OpenSession, Session } from './views.ts'
 
-const IDLE_MS = 15 * MINUTE_MS
 const LIFE_MS = 8 * HOUR_MS
-/** The last activity is stored at most this often. */
-const TOUCH_EVERY_MS = MINUTE_MS
 
 /** Opened while the clock was ahead. Its age is unknown, so it counts as ended. */
 const isAhead = ({ createdAt }: SessionRow, now: number) => createdAt > now + TOUCH_EVERY_MS
 
 export const toLimits = (now: number) => ({ openedAfter: now - LIFE_MS, seenAfter: now - IDLE_MS })
 
+type SessionUse = {
+  /** Whether it extends the session. */
+  readonly isActivity: boolean
+  /** Whether a session that this process has seen open is enough while the store cannot be read. */
+  readonly worksWithoutStore: boolean
+}
+
+/** What the page asks by itself, or the server about it. */
+export const WITHOUT_ACTIVITY: SessionUse = { isActivity: false, worksWithoutStore: true }
+
 export type Sessions = {
-  /** The account that holds this cookie; undefined when the session has ended. Background requests do not extend it. */
-  readonly findActor: (token: string, options: { isBackground: boolean }) => Promise<Actor | undefined>
+  /** The account that holds this cookie; undefined when the session has ended. */
+  readonly findActor: (token: string, use: SessionUse) => Promise<Actor | undefined>
   /** What the console shows about a session; undefined when it has ended. */
   readonly describe: (actor: Actor) => Promise<Session | undefined>
   /** The token for the cookie. Uses the code up. Throws `wrong_password` or `wrong_code` if either has changed meanwhile. */
@@ -45,13 +53,16 @@ export function createSessions(
 ): Sessions {
   const { find, findKnown, forget } = createSessionReads(table)
   return {
-    findActor: async (token, { isBackground }) => {
+    findActor: async (token, { isActivity, worksWithoutStore }) => {
       const id = toTokenId(key(), token)
       const now = steadyNow()
-      const row = id && (await (isBackground ? findKnown : find)(id, now))
+      const row = id && (await (worksWithoutStore ? findKnown : find)(id, now))
       if (!row) return undefined
       // Reading must work while nothing can be written, for example on a full disk. The session then ends earlier.
-      if (!isBackground && now - row.seenAt >= TOUCH_EVERY_MS) await table.touch(id, now).catch(() => {})
+      if (isActivity && now - row.seenAt >= TOUCH_EVERY_MS)
+        await Promise.race([table.touch(id, now), pause(MAX_WAIT_MS, undefined, { ref: false })]).catch(
+          () => {},
+        )
       return toActor(row)
     },
     describe: async (actor) => {

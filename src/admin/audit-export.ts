@@ -170,7 +170,6 @@ const readCheck = defineRoute({
   path: '/admin/audit/check',
   summary: 'Progress of the running verification of the log, or the result of the last one.',
   role: 'viewer',
-  isBackground: true,
   output: ChainCheck,
   run: async ({ checks }) => checks.read(),
 })

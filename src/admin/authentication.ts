@@ -23,6 +23,7 @@ import {
   createSessions,
   type Sessions,
   type SessionTokens,
+  WITHOUT_ACTIVITY,
 } from '../accounts/sessions.ts'
 import { createThrottle, toSignInThrottleKeys } from '../accounts/throttle.ts'
 import type { Context } from '../context/context.ts'
@@ -123,7 +124,7 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
       return open(account, { method: 'sso', ...origin }, known === undefined ? undefined : device)
     },
     endToken: async (token) => {
-      const actor = await sessions.findActor(token, { isBackground: true })
+      const actor = await sessions.findActor(token, WITHOUT_ACTIVITY)
       if (actor) await sessions.end(actor)
     },
     signOut: (actor) =>

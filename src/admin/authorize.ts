@@ -1,5 +1,6 @@
 import { readBearerToken } from '../accounts/admin-tokens.ts'
 import { isConfirmed, lacksFactor } from '../accounts/sessions.ts'
+import { UNATTENDED_HEADER } from '../contract/activity.ts'
 import { AdminError } from '../contract/error.ts'
 import { type Actor, isAtLeast } from '../contract/role.ts'
 import { AppError } from '../errors.ts'
@@ -10,12 +11,17 @@ import { type AdminRoute, refusesTokens } from './route.ts'
 const ANONYMOUS: Actor = { name: '', role: 'viewer', session: '' }
 
 /** Returns the account or the token that makes the request. Throws if there is none, or if it may not do this. */
-export async function authorize(deps: AdminDeps, route: AdminRoute, exchange: Exchange): Promise<Actor> {
+export async function authorize(
+  deps: AdminDeps,
+  route: AdminRoute,
+  exchange: Exchange,
+  isActivity = isAttended(route, exchange),
+): Promise<Actor> {
   const token = readBearerToken(exchange.headers.authorization)
   // A page of another site cannot send this header, so the checks of the site are for cookies only.
   const actor =
     token === undefined || route.role === 'anyone'
-      ? await authorizeSession(deps, route, exchange)
+      ? await authorizeSession(deps, route, exchange, isActivity)
       : await deps.checkToken(token, deps.addresses.callerOf(exchange))
   if (actor.token !== undefined && refusesTokens(route)) throw new AdminError('session_required')
   if (route.role !== 'anyone' && !isAtLeast(actor.role, route.role)) throw new AdminError('wrong_role')
@@ -30,9 +36,10 @@ function requireProof({ context }: AdminDeps, { isForSetup, isSensitive }: Admin
   if (isSensitive && !isConfirmed(actor)) throw new AdminError('confirm_first')
 }
 
+/** Whether the caller may still do what it has begun. Does not extend the session. */
 export async function isAllowed(deps: AdminDeps, route: AdminRoute, exchange: Exchange): Promise<boolean> {
   try {
-    await authorize(deps, route, exchange)
+    await authorize(deps, route, exchange, false)
     return true
   } catch (error) {
     if (error instanceof AdminError) return false
@@ -40,18 +47,25 @@ export async function isAllowed(deps: AdminDeps, route: AdminRoute, exchange: Ex
   }
 }
 
+/** Browsers open streams of events again by themselves, and cannot mark them. */
+const isAttended = ({ stream }: AdminRoute, { headers }: Exchange): boolean =>
+  headers[UNATTENDED_HEADER] === undefined && stream !== 'text/event-stream'
+
 /** Returns the signed-in account. Throws if the request is from another site or not signed in. */
 async function authorizeSession(
   deps: AdminDeps,
-  { role, method, isBackground = false, isUpload = false }: AdminRoute,
+  { role, method, worksWithoutStore = false, isUpload = false }: AdminRoute,
   exchange: Exchange,
+  isActivity: boolean,
 ): Promise<Actor> {
   refuseForeignSite(method, exchange)
   if (method !== 'GET') refuseForeignOrigin(deps, exchange, isUpload ? UPLOAD_TYPE : JSON_TYPE)
   if (role === 'anyone') return ANONYMOUS
   const cookie = readSessionCookie(exchange.headers.cookie, deps.addresses.isSecure(exchange))
   const actor =
-    cookie === undefined ? undefined : await deps.authentication.findActor(cookie, { isBackground })
+    cookie === undefined
+      ? undefined
+      : await deps.authentication.findActor(cookie, { isActivity, worksWithoutStore })
   if (!actor) throw new AdminError('signed_out')
   return actor
 }

@@ -32,7 +32,7 @@ export const HEALTH_ROUTES: readonly AdminRoute[] = [
       'The checks of tabbat doctor, as this server sees them. It answers also while the store is unavailable.',
     role: 'viewer',
     output: Health,
-    isBackground: true,
+    worksWithoutStore: true,
     run: async ({ health }) => toHealth(await health.read()),
   }),
 ]

@@ -18,7 +18,7 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
     role: 'viewer',
     input: OverviewInput,
     output: Overview,
-    isBackground: true,
+    worksWithoutStore: true,
     run: (deps, { input }) => deps.overviewCache.read({ ...DEFAULTS, ...input }),
   }),
   defineRoute({
@@ -31,7 +31,7 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
     role: 'viewer',
     input: OverviewInput,
     output: Charts,
-    isBackground: true,
+    worksWithoutStore: true,
     run: (deps, { input }) => deps.chartsCache.read({ ...DEFAULTS, ...input }),
   }),
   defineRoute({
@@ -44,7 +44,7 @@ export const OVERVIEW_ROUTES: readonly AdminRoute[] = [
     input: OverviewInput,
     output: Type.String(),
     stream: 'text/event-stream',
-    isBackground: true,
+    worksWithoutStore: true,
     run: async (deps, { input, isStillAllowed }) => {
       // A bad range is refused before the stream begins.
       const query = { ...DEFAULTS, ...input }

@@ -259,7 +259,7 @@ const stream = defineRoute({
   input: RequestTailQuery,
   output: Type.String(),
   stream: 'text/event-stream',
-  isBackground: true,
+  worksWithoutStore: true,
   run: async ({ context }, { input, isStillAllowed }) => {
     // Read only for a key: without it, the stream begins also while the store is unavailable.
     const names = input.key ? await readKeyNames(context.store.keys) : new Map<string, string>()

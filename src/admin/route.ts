@@ -58,8 +58,8 @@ export type AdminRoute<Input extends TObject = TObject, Output extends TSchema =
   readonly isForSetup?: boolean
   /** In bytes; 16 KiB if not set. */
   readonly bodyLimit?: number
-  /** Sent by the page without user activity: does not extend the session. */
-  readonly isBackground?: boolean
+  /** Also answered while the store cannot be read, for sessions that this process has seen open. */
+  readonly worksWithoutStore?: boolean
   readonly run: (
     deps: AdminDeps,
     request: AdminRequest<Static<Input>>,

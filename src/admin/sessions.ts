@@ -6,6 +6,7 @@ import {
   listOpenSessions,
   toBrowserName,
   toSessionId,
+  WITHOUT_ACTIVITY,
 } from '../accounts/sessions.ts'
 import { AdminError } from '../contract/error.ts'
 import { SIGN_IN_METHODS } from '../contract/role.ts'
@@ -110,11 +111,9 @@ const readSession = defineRoute({
   summary: 'The current session. Does not extend it.',
   role: 'anyone',
   output: CurrentSession,
-  isBackground: true,
   run: async ({ authentication, addresses, context }, { exchange }) => {
     const token = readSessionCookie(exchange.headers.cookie, addresses.isSecure(exchange))
-    const actor =
-      token === undefined ? undefined : await authentication.findActor(token, { isBackground: true })
+    const actor = token === undefined ? undefined : await authentication.findActor(token, WITHOUT_ACTIVITY)
     const session = (actor && (await authentication.describe(actor))) ?? null
     return { session, has_sso: context.config.oidcIssuer !== undefined }
   },
@@ -225,7 +224,7 @@ export async function toSignedIn(
   tokens: SessionTokens,
 ) {
   const isSecure = addresses.isSecure(exchange)
-  const actor = await authentication.findActor(tokens.session, { isBackground: true })
+  const actor = await authentication.findActor(tokens.session, WITHOUT_ACTIVITY)
   const session = actor && (await authentication.describe(actor))
   // The account was removed at this moment.
   if (!session) throw new AdminError('signed_out')

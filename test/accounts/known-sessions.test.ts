@@ -23,7 +23,8 @@ async function openSessions() {
   const key = server.context.keyring()['console-token']
   const sessions = createSessions({ ...accounts, findSession }, () => key)
   const token = (await createSession(server.context, 'viewer', 'bola')).replace('tabbat_console=', '')
-  const find = (isBackground: boolean) => sessions.findActor(token, { isBackground })
+  const find = (worksWithoutStore: boolean) =>
+    sessions.findActor(token, { isActivity: true, worksWithoutStore })
   return { state, sessions, find }
 }
 

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { inviteAccount, resetAccount, toTokenId } from '../../src/accounts/accounts.ts'
 import { createSessions, deleteExpiredSessions } from '../../src/accounts/sessions.ts'
 import { createAuthentication } from '../../src/admin/authentication.ts'
+import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Session } from '../../src/admin/sessions.ts'
 import type { App } from '../../src/http/app.ts'
@@ -32,7 +33,6 @@ async function makeAccount(name: string): Promise<string> {
 const signIn = (name: string, password = PASSWORD, headers?: { 'x-forwarded-for': string }) =>
   post('/admin/session/sign-in', { name, password }, undefined, headers)
 
-/** The status of a background request. */
 const statusOf = async (cookie: string, path = '/admin/audit/check') =>
   (await server.request(path, { cookie })).status
 
@@ -222,6 +222,9 @@ describe('password guessing', () => {
   })
 })
 
+/** What a page may ask by itself. Some refuse an empty query, which is the same here. */
+const READS = ADMIN_ROUTES.filter(({ method, path }) => method === 'GET' && !path.includes(':'))
+
 describe('a session', () => {
   it('survives a restart of the server', async () => {
     const cookie = await makeAccount('gbenga')
@@ -244,14 +247,33 @@ describe('a session', () => {
     })
   })
 
-  it('is extended by activity, not by background requests', async () => {
+  it.each(READS)('is extended by a person at $path, not by the page itself', async ({ path, stream }) => {
     const cookie = await server.openSession('owner')
     await age(cookie, 20 * MINUTE_MS, 14 * MINUTE_MS)
     const before = await readSeen(cookie)
-    await statusOf(cookie)
+    const unattended = { 'tabbat-unattended': 'true' }
+    expect((await server.request(path, { cookie, headers: unattended })).status).toBeLessThan(500)
     expect(await readSeen(cookie)).toBe(before)
-    await statusOf(cookie, '/admin/accounts')
-    expect(await readSeen(cookie)).toBeGreaterThan(before)
+    await statusOf(cookie, path)
+    const isNeverCounted = path === '/admin/session' || stream === 'text/event-stream'
+    expect((await readSeen(cookie)) > before).toBe(!isNeverCounted)
+  })
+
+  it('is not extended by an export that goes on', async () => {
+    const cookie = await server.openSession('owner')
+    await age(cookie, 20 * MINUTE_MS, 2 * MINUTE_MS)
+    const touch = vi.spyOn(server.context.store.accounts, 'touch').mockResolvedValue()
+    const find = vi.spyOn(server.context.store.accounts, 'findSession')
+    // Longer than a second passes before every piece.
+    const now = performance.now.bind(performance)
+    let passedMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => {
+      passedMs += 1001
+      return now() + passedMs
+    })
+    expect(await statusOf(cookie, '/admin/requests/export.csv')).toBe(200)
+    expect([find.mock.calls.length > 1, touch.mock.calls.length]).toEqual([true, 1])
+    vi.restoreAllMocks()
   })
 
   it('is written at most once a minute', async () => {
@@ -262,15 +284,20 @@ describe('a session', () => {
     expect(await readSeen(cookie)).toBe(before)
   })
 
-  it('can read while nothing can be written', async () => {
+  it.each([
+    ['nothing can be written', () => Promise.reject(new Error('the disk is full'))],
+    ['the store hangs', () => new Promise<void>(() => {})],
+  ])('can read while %s', async (_why, touch) => {
     const cookie = await server.openSession('owner')
     await age(cookie, 20 * MINUTE_MS, 2 * MINUTE_MS)
-    const touch = () => Promise.reject(new Error('the disk is full'))
     const sessions = createSessions(
       { ...server.context.store.accounts, touch },
       () => server.context.keyring()['console-token'],
     )
-    const actor = await sessions.findActor(cookie.split('=')[1] ?? '', { isBackground: false })
+    const actor = await sessions.findActor(cookie.split('=')[1] ?? '', {
+      isActivity: true,
+      worksWithoutStore: false,
+    })
     expect(actor).toMatchObject({ name: 'owner', role: 'owner' })
   })
 

@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createToken, toTokenId } from '../../src/accounts/accounts.ts'
-import { createSessions } from '../../src/accounts/sessions.ts'
+import { createSessions, WITHOUT_ACTIVITY } from '../../src/accounts/sessions.ts'
 import { claimChain } from '../../src/audit/chain-claim.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import type { Store } from '../../src/context/store.ts'
@@ -75,7 +75,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const open = async (at: number) => {
       const token = createToken()
       await store.accounts.open({ id: toTokenId(key, token) as Uint8Array, account: 'ada', password, at })
-      return sessions.findActor(token, { isBackground: true })
+      return sessions.findActor(token, WITHOUT_ACTIVITY)
     }
     expect((await open(now))?.name).toBe('ada')
     expect(await open(now + DAY_MS)).toBeUndefined()
