@@ -88,6 +88,7 @@ function App() {
                 value={{
                   api,
                   session: shown,
+                  isEnded: session === null,
                   reconnects: connection.reconnects + entries,
                   recheckSession,
                   checkConnection: connection.check,
@@ -162,7 +163,7 @@ function toReason({ expires_at }: Session): string {
 
 const toNotice = ({ why }: Ended, shown: Session | undefined) =>
   shown
-    ? `${why} Sign in again: what you have entered is still there.`
+    ? `${why} Sign in again: what you have entered is still there, except passwords and secrets.`
     : `${why} Sign in again. What was on the page was removed, because it may be about people.`
 
 /** The sign-in form; over the page that stays, as a dialog, so that the dialogs of that page cannot be used. */

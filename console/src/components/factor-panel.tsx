@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { FactorList, Passkey, RecoveryCodes, TotpSetup } from '../../../src/admin/second-factors.ts'
-import { useAppContext } from '../app-context.ts'
+import { useAppContext, useSecretEnd } from '../app-context.ts'
 import { createPasskey, hasPasskeys } from '../passkey.ts'
 import { useMutation } from '../use-mutation.ts'
 import { useQuery } from '../use-query.ts'
@@ -265,6 +265,7 @@ type TotpDialogProps = {
 /** Sets up an authenticator app: shows its secret and asks for its first code. */
 function TotpDialog({ onClose, onDone }: TotpDialogProps) {
   const { api } = useAppContext()
+  useSecretEnd(onClose)
   const [setup, setSetup] = useState<TotpSetup>()
   const [code, setCode] = useState('')
   const begin = useMutation(async () =>

@@ -1,5 +1,6 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useId, useState } from 'preact/hooks'
+import { useSecretEnd } from '../app-context.ts'
 
 type Common = {
   readonly label: string
@@ -70,10 +71,14 @@ export const NameField = ({ example, ...rest }: NameProps) => (
 /** The entries of a field with several, separated by spaces or commas. */
 export const toList = (text: string): string[] => text.split(/[\s,]+/).filter((part) => part !== '')
 
-/** An input for secrets: hidden unless the user shows it. */
+/** An input for secrets: hidden unless the user shows it, and emptied when the session ends. */
 export function SecretField({ label, help, error, value, onValue, ...rest }: TextProps) {
   const id = useId()
   const [isShown, setShown] = useState(false)
+  useSecretEnd(() => {
+    onValue('')
+    setShown(false)
+  })
   const common = { label, help, ...(error === undefined ? {} : { error }) }
   return (
     <FieldFrame {...common} id={id}>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useSecretEnd } from '../app-context.ts'
 import { CodeBlock } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
 
@@ -11,6 +12,7 @@ type ShownOnceProps = {
 }
 
 export function ShownOnce({ title, what, text, onClose, children }: ShownOnceProps) {
+  useSecretEnd(onClose)
   return (
     <Dialog title={title} onClose={onClose} isFirm>
       <p>{children}</p>
