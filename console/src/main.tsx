@@ -3,7 +3,7 @@ import { movePathToHash, type Route, useRoute } from './route.ts'
 import './style.css'
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { CurrentSession, Session } from '../../src/admin/sessions.ts'
-import { IDLE_MS } from '../../src/contract/activity.ts'
+import { IDLE_MS, TOUCH_EVERY_MS } from '../../src/contract/activity.ts'
 import { DEMO_NOTICE } from '../../src/contract/demo.ts'
 import { lastActivityAt } from './activity.ts'
 import { type ApiError, createApiClient } from './api-client.ts'
@@ -154,9 +154,10 @@ function useSession() {
 /** Another tab may have extended the session. */
 const toIdleEnd = ({ idle_until }: Session) => Math.max(Date.parse(idle_until), lastActivityAt() + IDLE_MS)
 
-function toReason({ expires_at }: Session): string {
-  if (Date.now() >= Date.parse(expires_at)) return 'Your session ended, because you signed in 8 hours ago.'
-  if (Date.now() >= lastActivityAt() + IDLE_MS)
+function toReason(session: Session): string {
+  if (Date.now() >= Date.parse(session.expires_at))
+    return 'Your session ended, because you signed in 8 hours ago.'
+  if (Date.now() >= toIdleEnd(session) - TOUCH_EVERY_MS)
     return 'Your session ended, because nothing was done for 15 minutes.'
   return 'Your session has ended: nothing was done for 15 minutes, it was ended elsewhere, or your role or password was changed.'
 }

@@ -92,7 +92,12 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     await dialog.getByRole('textbox', { name: 'Name' }).fill('night shift')
     server.ageSessions(16 * MINUTE_MS)
     await dialog.getByRole('button', { name: 'Create key' }).click()
-    await page.getByText('nothing was done for 15 minutes').waitFor()
+    // The page knows that something was done a moment ago.
+    await page
+      .getByText(
+        'Your session has ended: nothing was done for 15 minutes, it was ended elsewhere, or your role or password was changed.',
+      )
+      .waitFor()
     await page.getByText('what you have entered is still there').waitFor()
     expect(await page.getByRole('heading', { level: 1 }).allTextContents()).toEqual([' Sign in to Tabbat'])
     expect(await findAxeViolations(page)).toEqual([])
@@ -104,6 +109,31 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     await dialog.getByRole('button', { name: 'Create key' }).click()
     await page.getByText('Copy the key now.').waitFor()
     visitor.expectClean()
+  })
+
+  it.each([
+    ['nothing was done for 15 minutes', 15],
+    ['you signed in 8 hours ago', 8 * 60],
+  ])('says on a page that nobody used that %s', async (reason, minutes) => {
+    // Of its own: a page keeps the clock.
+    const other = await visit(browser)
+    const { page } = other
+    other.allow(/status of 401/)
+    await page.clock.install()
+    await open(page)
+    await signIn(page, 'ada')
+    await page.getByText('Updating live').waitFor()
+    // The page goes on to ask how the server is.
+    for (let part = 0; part < 3; part++) {
+      const answer = page.waitForResponse('**/admin/health')
+      await page.clock.fastForward((minutes / 3) * MINUTE_MS)
+      await answer
+    }
+    server.ageSessions(minutes * MINUTE_MS)
+    await page.clock.runFor(10_000)
+    await page.getByText(`Your session ended, because ${reason}.`).waitFor()
+    other.expectClean()
+    await other.close()
   })
 
   it('keeps nothing of a page about people when the session ends', async () => {
