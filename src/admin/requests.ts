@@ -63,7 +63,10 @@ const FILTER = {
   operation: text(40),
   code: text(60),
   status: Type.Optional(
-    Type.String({ pattern: STATUS_PATTERN, 'x-rule': 'must be a status such as 422, or 4xx or 5xx' }),
+    Type.String({
+      pattern: STATUS_PATTERN,
+      'x-rule': 'must be a status such as 422, or 4xx, 5xx or refused',
+    }),
   ),
 }
 
@@ -128,6 +131,8 @@ const KeyRateView = Type.Object({
 })
 
 export const RequestRates = Type.Object({
+  /** False: TABBAT_REQUESTS_KEEP is off. */
+  recorded: Type.Boolean(),
   keys: Type.Array(KeyRateView),
   /** Requests without a valid key, by status. */
   keyless: Type.Array(Type.Object({ status: Type.Integer(), requests: Type.Integer() })),
@@ -297,10 +302,11 @@ const rates = defineRoute({
   role: 'viewer',
   input: RequestRatesQuery,
   output: RequestRates,
-  run: async ({ context: { store } }, { input: { range = 'day' } }) => {
+  run: async ({ context: { store, config } }, { input: { range = 'day' } }) => {
     const names = await readKeyNames(store.keys)
     const { keys, keyless } = await readKeyRates(store.requests, steadyNow() - RANGES_MS[range])
     return {
+      recorded: config.requestsKeep !== 'off',
       keys: keys.map(({ keyId, mode, requests, answered, refused, failed, brokenOff, codes }) => ({
         key_id: keyId,
         key_name: names.get(keyId) ?? null,

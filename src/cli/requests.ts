@@ -13,6 +13,7 @@ import {
   createTail,
   type RequestFilter,
   type RequestPosition,
+  STATUS_PATTERN,
   searchRequests,
   toRequestView,
 } from '../requests/search.ts'
@@ -46,7 +47,8 @@ export function addRequestsCommand(program: Command): void {
     settings: SETTINGS,
     exitCodes: EXIT_CODES,
     examples: {
-      'requests list --key "loans app" --status 4xx --since 1h': 'what one key was refused in the last hour',
+      'requests list --key "loans app" --status refused --since 1h':
+        'what one key was refused in the last hour',
       'requests list --code validation_failed --json': 'invalid requests, with the names of their fields',
     },
   })
@@ -100,14 +102,14 @@ const addFilters = (command: Command): Command =>
     .option('--operation <name>', 'of this operation, such as verify_nin')
     .option(
       '--status <status>',
-      'with this status: 422, 4xx, 5xx, or 0 if the caller did not wait',
+      'with this status: 422, 4xx, 5xx, refused (4xx without not_verified), or 0 if the caller did not wait',
       readStatus,
     )
     .option('--code <code>', 'with this code, such as validation_failed')
 
 function readStatus(text: string): string {
-  if (/^(?:0|[1-5][0-9]{2}|[1-5]xx)$/.test(text)) return text
-  throw new UserError('A status is a number such as 422, or 4xx or 5xx.')
+  if (new RegExp(STATUS_PATTERN).test(text)) return text
+  throw new UserError('A status is a number such as 422, or 4xx, 5xx or refused.')
 }
 
 function readLimit(text: string): number {

@@ -20,7 +20,7 @@ export type RequestFilter = {
   readonly mode?: string | undefined
   readonly operation?: string | undefined
   readonly code?: string | undefined
-  /** A status such as 422, or a class of them: 4xx, 5xx. */
+  /** A status such as 422, a class of them (4xx, 5xx), or `refused`: 4xx that are not an answer. */
   readonly status?: string | undefined
   readonly from?: number | undefined
   readonly until?: number | undefined
@@ -163,12 +163,14 @@ const matchesKind = (kind: RequestKind, { keyIds, mode, operation, code, status 
   (mode === undefined || mode === kind.mode) &&
   (operation === undefined || operation === kind.operation) &&
   (code === undefined || code === kind.code) &&
-  (status === undefined || isStatus(kind.status, status))
+  (status === undefined || isStatus(kind, status))
 
-export const STATUS_PATTERN = '^(?:0|[1-5][0-9]{2}|[1-5]xx)$'
+export const STATUS_PATTERN = '^(?:0|[1-5][0-9]{2}|[1-5]xx|refused)$'
 
-const isStatus = (status: number, wanted: string) =>
-  wanted.endsWith('xx') ? Math.floor(status / 100) === Number(wanted[0]) : status === Number(wanted)
+function isStatus({ status, code }: RequestKind, wanted: string): boolean {
+  if (wanted === 'refused') return toColumn(status, code) === 'refused'
+  return wanted.endsWith('xx') ? Math.floor(status / 100) === Number(wanted[0]) : status === Number(wanted)
+}
 
 /** Undefined for a text without a time. */
 export const toInstant = (time: string | undefined): RequestPeriod | undefined =>

@@ -116,16 +116,30 @@ it('GET /admin/requests/rates counts what was not answered, and requests without
   const bad = await server.createKey({ name: 'bad client' })
   await verify({ nin: '1', phone: 'x' }, undefined, bad)
   await verify({ nin: '12345678901', phone: PHONE }, undefined, bad)
+  await verify({ nin: '00000000422', phone: PHONE }, undefined, bad)
   await server.app.inject({ method: 'POST', url: VERIFY, payload: {} })
   await server.context.requests?.flush()
-  const { keys, keyless } = (
+  const { recorded, keys, keyless } = (
     await server.request('/admin/requests/rates?range=hour', { cookie })
   ).json() as RequestRates
   expect(keys.find(({ key_name }) => key_name === 'bad client')).toMatchObject({
-    ...{ requests: 2, answered: 1, refused: 1, failed: 0, broken_off: 0 },
+    ...{ requests: 3, answered: 2, refused: 1, failed: 0, broken_off: 0 },
     codes: [{ code: 'validation_failed', status: 422, requests: 1 }],
   })
   expect(keyless.find(({ status }) => status === 401)?.requests).toBeGreaterThan(0)
+  expect(recorded).toBe(true)
+  const listCodes = async (status: string) =>
+    (await list({ key: 'bad client', status })).rows.map(({ code }) => code)
+  expect(await listCodes('refused')).toEqual(['validation_failed'])
+  expect(await listCodes('4xx')).toEqual(['not_verified', 'validation_failed'])
+})
+
+it('GET /admin/requests/rates says that the request log is off', async () => {
+  const other = await openTestConsole({ TABBAT_REQUESTS_KEEP: 'off' })
+  const viewer = await other.openSession('viewer')
+  const rates = (await other.request('/admin/requests/rates', { cookie: viewer })).json()
+  expect(rates).toEqual({ recorded: false, keys: [], keyless: [] })
+  await other.close()
 })
 
 it('GET /admin/requests/events sends new requests that match', async () => {

@@ -108,6 +108,19 @@ describe.skipIf(!CHROMIUM)('the page of an object', () => {
       at.visitor.expectClean()
     })
 
+    it('does not say that there were no requests while the request log is off', async () => {
+      const { page } = at.visitor
+      await page.route('**/admin/requests/rates?*', (route) =>
+        route.fulfill({ json: { recorded: false, keys: [], keyless: [] } }),
+      )
+      await page.goto(`${at.server.admin}/console#/overview`)
+      await page.goto(`${at.server.admin}/console#/keys/${id}`)
+      await page.getByText('The request log is off.').waitFor()
+      expect(await page.getByText('No request with this key').count()).toBe(0)
+      await page.unrouteAll({ behavior: 'wait' })
+      at.visitor.expectClean()
+    })
+
     it('revokes it', async () => {
       const { page } = at.visitor
       await page.goto(`${at.server.admin}/console#/keys/${id}`)

@@ -9,6 +9,8 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
   beforeAll(async () => {
     await verifyNin(at.server.api, SANDBOX_KEY, '12345678901')
     await verifyNin(at.server.api, SANDBOX_KEY, '00000000503')
+    await verifyNin(at.server.api, SANDBOX_KEY, '00000000422')
+    await verifyNin(at.server.api, SANDBOX_KEY, 'no number')
   })
 
   it('adds new requests while it is live', async () => {
@@ -38,6 +40,26 @@ describe.skipIf(!CHROMIUM)('the page Requests', () => {
     await page.getByText('503 source unavailable').waitFor()
     expect(await page.getByLabel('Status').inputValue()).toBe('5xx')
     expect(await findAxeViolations(page)).toEqual([])
+    at.visitor.expectClean()
+  })
+
+  it('counts refused requests as those that are listed behind the number', async () => {
+    const { page } = at.visitor
+    const number = page.getByRole('link', { name: /^1 requests of .*: Refused \(4xx\)$/ })
+    await expect
+      .poll(async () => {
+        await page.goto('about:blank')
+        await page.goto(`${at.server.admin}/console#/requests?range=hour`)
+        await page.getByRole('heading', { name: 'Errors by key' }).waitFor()
+        return number.count()
+      })
+      .toBe(1)
+    await number.click()
+    const rows = page.getByRole('region', { name: 'Requests, newest first' }).getByRole('row')
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(await rows.nth(1).textContent()).toContain('422 validation failed')
+    expect(await page.getByLabel('Status').inputValue()).toBe('refused')
+    expect(await page.getByLabel('From').inputValue()).not.toBe('')
     at.visitor.expectClean()
   })
 

@@ -79,6 +79,7 @@ describeEngines(ENGINES, (engine) => {
       { operation: 'verify_bvn' },
       { status: '422' },
       { status: '4xx' },
+      { status: 'refused' },
       { code: 'validation_failed' },
     ]
     for (const filter of filters)

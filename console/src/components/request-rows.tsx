@@ -49,6 +49,15 @@ export function RequestRows({ rows, query }: RequestRowsProps) {
   )
 }
 
+export const NotRecorded = () => (
+  <div class="note warn">
+    <p>
+      The request log is off. Set <code>TABBAT_REQUESTS_KEEP</code> to a time, for example 7d, and restart the
+      server.
+    </p>
+  </div>
+)
+
 export const toOperationText = (operation: string) =>
   operation === 'unknown' ? 'Unknown address' : toOperation(operation)
 

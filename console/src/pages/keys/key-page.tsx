@@ -7,6 +7,7 @@ import { KeyLink, ObjectPage } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
+import { NotRecorded } from '../../components/request-rows.tsx'
 import { Table } from '../../components/table.tsx'
 import { When } from '../../components/when.tsx'
 import { toCount, toNaira, toWords } from '../../format.ts'
@@ -113,7 +114,8 @@ function Refusals({ id }: { id: string }) {
   return (
     <Panel title="Requests of the last day">
       <QueryResult query={query} lines={2}>
-        {({ keys }) => {
+        {({ recorded, keys }) => {
+          if (!recorded) return <NotRecorded />
           const rate = keys.find(({ key_id }) => key_id === id)
           if (!rate) return <p class="dim">No request with this key in the last day.</p>
           return (

@@ -100,7 +100,8 @@ type Choice = { readonly value: string; readonly text: string }
 const STATUS_CHOICES: readonly Choice[] = [
   { value: '0', text: 'Broken off' },
   { value: '2xx', text: '2xx: answered' },
-  { value: '4xx', text: '4xx: refused' },
+  { value: 'refused', text: 'Refused: 4xx, without not verified' },
+  { value: '4xx', text: '4xx' },
   { value: '5xx', text: '5xx: failed' },
   ...STATUSES.map((value) => ({ value, text: value })),
 ]

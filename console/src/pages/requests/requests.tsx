@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { RequestList, RequestRates, RequestView } from '../../../../src/admin/requests.ts'
+import { DAY_MS, HOUR_MS } from '../../../../src/contract/time.ts'
 import type { ApiError } from '../../api-client.ts'
 import { useAppContext } from '../../app-context.ts'
 import { Checkbox, Segments } from '../../components/field.tsx'
@@ -7,7 +8,7 @@ import { lazy } from '../../components/lazy.tsx'
 import { KeyLink } from '../../components/object-page.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { Empty, isRefusal, LoadError, Loading, QueryResult } from '../../components/query-result.tsx'
-import { RequestRows } from '../../components/request-rows.tsx'
+import { NotRecorded, RequestRows } from '../../components/request-rows.tsx'
 import { type Column, Table } from '../../components/table.tsx'
 import { toCount, toMoment, toShare, toWords } from '../../format.ts'
 import { toHash } from '../../hash.ts'
@@ -49,14 +50,7 @@ function RequestSearch() {
         Requests of all keys, without personal data. They appear a few seconds after they were answered. The
         last seconds before a crash may be missing; the audit log has every verification.
       </p>
-      {first?.recorded === false && (
-        <div class="note warn">
-          <p>
-            The request log is off. Set <code>TABBAT_REQUESTS_KEEP</code> to a time, for example 7d, and
-            restart the server.
-          </p>
-        </div>
-      )}
+      {first?.recorded === false && <NotRecorded />}
       <RequestRatesPanel filters={filters} onChange={change} />
       <Panel title="Search">
         <RequestFilters
@@ -135,7 +129,11 @@ const NO_PAGE: Pick<RequestList, 'next' | 'searched_back_to'> = { next: null, se
 
 const toUnique = (rows: readonly RequestView[]) => [...new Map(rows.map((row) => [row.row, row])).values()]
 
-const RANGES = { hour: 'Last hour', day: 'Last day', week: 'Last 7 days' } as const
+const RANGES = {
+  hour: { text: 'Last hour', ms: HOUR_MS },
+  day: { text: 'Last day', ms: DAY_MS },
+  week: { text: 'Last 7 days', ms: 7 * DAY_MS },
+} as const
 
 type KeyRateView = RequestRates['keys'][number]
 
@@ -163,18 +161,22 @@ function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
           <Segments
             legend="Time range"
             value={range}
-            options={Object.entries(RANGES).map(([value, text]) => ({ value: value as Range, text }))}
+            options={Object.entries(RANGES).map(([value, { text }]) => ({ value: value as Range, text }))}
             onValue={(value) => onChange({ range: value })}
           />
         </div>
       }
     >
       <QueryResult query={query}>
-        {({ keys, keyless }) => (
+        {({ recorded, keys, keyless }) => (
           <>
             {keys.length === 0 ? (
               <Empty>
-                <p>No request with a valid key in this time.</p>
+                <p>
+                  {recorded
+                    ? 'No request with a valid key in this time.'
+                    : 'The request log is off: nothing is counted.'}
+                </p>
               </Empty>
             ) : (
               <Table
@@ -182,7 +184,7 @@ function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
                 file="errors-by-key"
                 rows={keys}
                 keyOf={({ key_id }) => key_id}
-                columns={COLUMNS}
+                columns={toColumns(range)}
               />
             )}
             <p class="dim">
@@ -197,28 +199,30 @@ function RequestRatesPanel({ filters, onChange }: RequestRatesProps) {
   )
 }
 
-const toFound = (key: string, status: string, requests: number) => (
-  <a
-    href={`${toHash('requests')}?${new URLSearchParams({ key, status })}`}
-    aria-label={`${toCount(requests)} requests of ${key} with ${status}`}
-  >
-    {toCount(requests)}
-  </a>
-)
-
-const COLUMNS: readonly Column<KeyRateView>[] = [
-  { title: 'Key', cell: ({ key_id, key_name }) => <KeyLink id={key_id} name={key_name} /> },
-  { title: 'Requests', isNumber: true, cell: ({ requests }) => toCount(requests) },
-  { title: 'Not answered', isNumber: true, cell: (rate) => toShare(toErrorShare(rate)) },
-  { title: 'Refused (4xx)', isNumber: true, cell: ({ key_id, refused }) => toFound(key_id, '4xx', refused) },
-  { title: 'Failed (5xx)', isNumber: true, cell: ({ key_id, failed }) => toFound(key_id, '5xx', failed) },
-  {
-    title: 'Broken off',
+function toColumns(range: Range): readonly Column<KeyRateView>[] {
+  const from = new Date(Date.now() - RANGES[range].ms).toISOString()
+  const toFound = (title: string, status: string, count: (rate: KeyRateView) => number) => ({
+    title,
     isNumber: true,
-    cell: ({ key_id, broken_off }) => toFound(key_id, '0', broken_off),
-  },
-  { title: 'Most frequent', cell: ({ codes }) => (codes[0] ? toWords(codes[0].code) : '–') },
-]
+    cell: (rate: KeyRateView) => (
+      <a
+        href={`${toHash('requests')}?${new URLSearchParams({ key: rate.key_id, status, from, range })}`}
+        aria-label={`${toCount(count(rate))} requests of ${rate.key_id}: ${title}`}
+      >
+        {toCount(count(rate))}
+      </a>
+    ),
+  })
+  return [
+    { title: 'Key', cell: ({ key_id, key_name }) => <KeyLink id={key_id} name={key_name} /> },
+    { title: 'Requests', isNumber: true, cell: ({ requests }) => toCount(requests) },
+    { title: 'Not answered', isNumber: true, cell: (rate) => toShare(toErrorShare(rate)) },
+    toFound('Refused (4xx)', 'refused', ({ refused }) => refused),
+    toFound('Failed (5xx)', '5xx', ({ failed }) => failed),
+    toFound('Broken off', '0', ({ broken_off }) => broken_off),
+    { title: 'Most frequent', cell: ({ codes }) => (codes[0] ? toWords(codes[0].code) : '–') },
+  ]
+}
 
 const toErrorShare = ({ requests, answered }: KeyRateView) =>
   requests === 0 ? null : (requests - answered) / requests
