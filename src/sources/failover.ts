@@ -17,34 +17,60 @@ export async function queryInOrder<T>(
   search: Search<T>,
 ): Promise<Answer<T>> {
   const progress = createSearchProgress(search)
-  let storeFailure: { readonly error: unknown } | undefined
-  for (const [index, query] of queries.entries()) {
-    if (query.guard && progress.paid() >= MAX_PAID) continue
-    const permit = await admitInTime(query, search).catch((error): typeof TOO_LATE => {
-      storeFailure = { error }
-      return TOO_LATE
-    })
-    if (permit === TOO_LATE) {
-      progress.timeOut(query)
-      break
+  const ask = (query: SourceQuery<T>) => askNext(query, queries, search, progress)
+  /** Their call would be one too many. */
+  const leftOut: SourceQuery<T>[] = []
+  for (const query of queries) {
+    if (query.guard && progress.paid() >= MAX_PAID) leftOut.push(query)
+    else {
+      const end = await ask(query)
+      if (end) return end.conclude()
     }
-    if (typeof permit === 'string') {
-      progress.skip(query, permit)
-      search.trace?.startAttempt(query.name, true).end(permit)
-      continue
-    }
-    if (progress.lateAnswer()) {
-      permit?.release()
-      break
-    }
-    const outcome = queryOne(query, permit, search)
-    const mayPay = progress.paid() + 1 < MAX_PAID
-    const canHedge = queries.slice(index + 1).some(({ guard }) => !guard || (mayPay && guard.isAvailable()))
-    const answer = await progress.take(query, outcome, canHedge ? permit : undefined)
-    if (answer) return progress.conclude(queries, answer)
+  }
+  for (const query of leftOut) {
+    // A slow call that never left this server is not paid for.
+    if (!(await progress.becomesUnpaid())) break
+    const end = await ask(query)
+    if (end) return end.conclude()
   }
   // A slow source may still answer, and is paid for.
-  return progress.conclude(queries).catch((error) => Promise.reject(storeFailure?.error ?? error))
+  return progress.conclude(queries)
+}
+
+/** Asks one source. The search goes on with the next one, unless it is known how it ends. */
+async function askNext<T>(
+  query: SourceQuery<T>,
+  queries: readonly SourceQuery<T>[],
+  search: Search<T>,
+  progress: SearchProgress<T>,
+): Promise<{ readonly conclude: () => Promise<Answer<T>> } | undefined> {
+  let storeFailure: { readonly error: unknown } | undefined
+  const permit = await admitInTime(query, search).catch((error): typeof TOO_LATE => {
+    storeFailure = { error }
+    return TOO_LATE
+  })
+  if (permit === TOO_LATE) {
+    progress.timeOut(query)
+    return {
+      conclude: () =>
+        progress.conclude(queries).catch((error) => Promise.reject(storeFailure?.error ?? error)),
+    }
+  }
+  if (typeof permit === 'string') {
+    progress.skip(query, permit)
+    search.trace?.startAttempt(query.name, true).end(permit)
+    return undefined
+  }
+  if (progress.lateAnswer()) {
+    permit?.release()
+    return { conclude: () => progress.conclude(queries) }
+  }
+  const outcome = queryOne(query, permit, search)
+  const mayPay = progress.paid() + 1 < MAX_PAID
+  const after = queries.slice(queries.indexOf(query) + 1)
+  const canHedge = after.some(({ guard }) => !guard || (mayPay && guard.isAvailable()))
+  const answer = await progress.take(query, outcome, canHedge ? permit : undefined)
+  return answer && { conclude: () => progress.conclude(queries, answer) }
 }
 
 const TOO_LATE = 'too_late'
@@ -223,6 +249,7 @@ function createSearchProgress<T>(search: Search<T>) {
   let failure: SourceError | undefined
   let lateAnswer: Answer<T> | undefined
   const late: Promise<Outcome<T>>[] = []
+  const slow = createSlowCalls(paid)
   const { promise: endedLate, resolve: endLate } = Promise.withResolvers<{ late: Answer<T> }>()
   const isMatch = (answer: Answer<T>) => answer.found && (matches === undefined || matches(answer.record))
   const endsSearch = (answer: Answer<T>) =>
@@ -242,19 +269,20 @@ function createSearchProgress<T>(search: Search<T>) {
     seen.hasMiss = true
     return undefined
   }
-  /** Stops waiting for a query. It counts as paid, and its late answer may still end the search. */
+  /** Stops waiting for a query. It counts as paid until it is known that it is not, and its late answer may still end the search. */
   const leaveRunning = ({ name }: SourceQuery<T>, outcome: Promise<Outcome<T>>, ms: number): undefined => {
-    paid.calls += 1
     late.push(outcome)
     sourceAttempts.push({ name, result: 'slow', ms: Math.round(ms) })
     const recordLate = (settled: Outcome<T>) => {
       lateAnswer ??= record({}, settled)
       if (lateAnswer) endLate({ late: lateAnswer })
     }
-    outcome.then(recordLate, () => {})
+    slow.add(outcome, recordLate)
   }
   return {
     paid: () => paid.calls,
+    /** Waits until another call may be paid for. False if none may, or a slow one has ended the search. */
+    becomesUnpaid: () => slow.becomeUnpaid(() => lateAnswer !== undefined),
     /** The answer of a slow source that has ended the search meanwhile. */
     lateAnswer: () => lateAnswer,
     /** The guard refused the call. A source that the operator has disabled does not prevent "not found". */
@@ -291,6 +319,30 @@ function createSearchProgress<T>(search: Search<T>) {
       // A source that failed or was skipped might have the record.
       if (seen.hasMiss && !failure && !isSkipped) return { found: false }
       throw searchError(queries, failure?.reason, failure)
+    },
+  }
+}
+
+type SearchProgress<T> = ReturnType<typeof createSearchProgress<T>>
+
+/** The calls that the search no longer waits for. Each counts as paid until it is known that it is not. */
+function createSlowCalls(paid: { calls: number }) {
+  /** The ends of those that have not ended. */
+  const running = new Set<Promise<void>>()
+  return {
+    add: <T>(outcome: Promise<Outcome<T>>, record: (settled: Outcome<T>) => void): void => {
+      paid.calls += 1
+      const recordEnd = (settled: Outcome<T>) => {
+        record(settled)
+        if ('failure' in settled && !isPaid(settled.failure)) paid.calls -= 1
+      }
+      const ending = outcome.then(recordEnd, () => {}).finally(() => running.delete(ending))
+      running.add(ending)
+    },
+    /** Waits until another call may be paid for. False if none may, or it is over before. */
+    becomeUnpaid: async (isOver: () => boolean): Promise<boolean> => {
+      while (paid.calls >= MAX_PAID && running.size > 0 && !isOver()) await Promise.race(running)
+      return paid.calls < MAX_PAID && !isOver()
     },
   }
 }

@@ -13,6 +13,7 @@ import {
   NOT_FOUND,
   PERSON,
   type Person,
+  readCode,
   type Settled,
 } from './search-setup.ts'
 
@@ -95,6 +96,42 @@ describe('a slow source', () => {
     const next: SourceQuery<Person> = { name: 'b', guard: { ...createGuard('b'), admit }, query }
     expect(await queryInOrder([slow, next], search)).toBe(PERSON)
     expect([calls, settled, listAttempts(search)]).toEqual([0, ['released'], ['a slow', 'a found']])
+  })
+
+  describe('that was never reached, behind which another failed', () => {
+    const search3 = async (late: SourceError, isPaid: boolean) => {
+      const failed = Promise.withResolvers<Answer<Person>>()
+      const slow: SourceQuery<Person> = {
+        name: 'a',
+        guard: createGuard('a', { admit: createPermit(true) }),
+        query: () => failed.promise,
+      }
+      const search = createSearch({ paid: { calls: 0 } })
+      const next: SourceQuery<Person> = {
+        name: 'b',
+        guard: createGuard('b'),
+        query: async () => {
+          void nextTurn().then(() => failed.reject(late))
+          throw new SourceError('b', 'bad_response')
+        },
+      }
+      const result = await readCode(queryInOrder([slow, next, answering('c', PERSON)], search))
+      expect(search.paid).toEqual({ calls: 2 })
+      expect(listAttempts(search)).toEqual([
+        ...['a slow', 'b bad_response', `a ${late.reason}`],
+        ...(isPaid ? [] : ['c found']),
+      ])
+      return result
+    }
+
+    it('leaves its paid call to the third source', async () => {
+      const options = { sent: false, problem: 'slow_connection' } as const
+      expect(await search3(new SourceError('a', 'unreachable', options), false)).toBe(undefined)
+    })
+
+    it('keeps it if it may have been billed', async () => {
+      expect(await search3(new SourceError('a', 'timeout', { sent: true }), true)).toBe('source_timeout')
+    })
   })
 
   it.each([
