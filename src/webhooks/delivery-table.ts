@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DAY_MS } from '../contract/time.ts'
 import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
@@ -14,7 +15,7 @@ import {
   type TableOf,
   text,
 } from '../database/define-table.ts'
-import { deleteSome } from '../database/delete-some.ts'
+import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
 import type { DisabledReason } from './webhook-table.ts'
 
 const CLAIMED = defineColumns({
@@ -93,6 +94,16 @@ type Page = { readonly endpointId: string; readonly most: number; readonly befor
 type Resend = { readonly endpointId: string; readonly since: number; readonly most: number }
 type Kept = { readonly ageMs: number; readonly most: number }
 
+/** What a clean-up deletes. */
+export type Expired = {
+  /** What is older is too old. */
+  readonly before: number
+  /** Deliveries that ended before this are too old or too many. */
+  readonly finishedBefore: number
+  /** Endpoints that no longer exist and have deliveries. */
+  readonly removed: readonly string[]
+}
+
 /** One event for one endpoint each; they stay as a log for a time. Times are of the clock that all nodes share. */
 export const deliveryTable = defineTable({
   reads: (database) => {
@@ -113,6 +124,8 @@ export const deliveryTable = defineTable({
             return { ...delivery, attempts: await listAttempts(endpointId, delivery.eventId) }
           }),
         ),
+      /** Looks for what is too old or too much, or of a deleted endpoint. Once for a clean-up: it reads past all that is kept. */
+      findExpired: (kept: Kept, now: number) => findExpired(database, kept, now),
       /** Counts up to `most`. */
       countPending: async (endpointId: string, most: number) =>
         Number((await count.get(endpointId, most))?.count),
@@ -140,8 +153,8 @@ export const deliveryTable = defineTable({
       /** Sends the oldest that were given up since a time again. Resolves to their number. */
       resendFailed: ({ endpointId, since, most }: Resend, now: number) =>
         database.prepare(toResendFailed(database)).run(endpointId, most, now, since),
-      /** Deletes some of what is too old or too much, or of a deleted endpoint; see delete-some.ts. */
-      deleteExpired: (kept: Kept, now: number) => deleteExpired(database, kept, now),
+      /** Deletes some of what has expired; see delete-some.ts. */
+      deleteExpired: (expired: Expired) => deleteExpired(database, expired),
     }
   },
 })
@@ -201,43 +214,64 @@ const toRelease = (database: Database) => `UPDATE webhook_deliveries
   SET due_at = ${toSharedNow(database, 'CAST($4 AS BIGINT)')}
   WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'pending'`
 
-const ORPHANS = `NOT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.id = endpoint_id)`
+/** Reads past what is kept in parts, because in SQLite nothing else runs in this process meanwhile. */
+const MAX_SKIPPED = 10_000
+
+const SKIP_NEWEST = `SELECT finished_at FROM webhook_deliveries WHERE finished_at < $1
+  ORDER BY finished_at DESC LIMIT 1 OFFSET $2`
+
+async function findExpired(database: Reader, { ageMs, most }: Kept, now: number): Promise<Expired> {
+  const time = await database
+    .prepare(`SELECT ${toSharedNow(database, 'CAST($1 AS BIGINT)')} - CAST($2 AS BIGINT) AS before`)
+    .get(now, ageMs)
+  const before = Number(time?.before)
+  const skip = database.prepare(SKIP_NEWEST)
+  let oldestKept = Number.MAX_SAFE_INTEGER
+  for (let left = most; left > 0 && oldestKept > before; left -= MAX_SKIPPED) {
+    const row = await skip.get(oldestKept, Math.min(left, MAX_SKIPPED) - 1)
+    oldestKept = Number(row?.finished_at ?? 0)
+    await nextTurn()
+  }
+  const removed = await database.prepare(LIST_REMOVED).all()
+  return {
+    before,
+    finishedBefore: Math.max(before, oldestKept),
+    removed: removed.map(({ id }) => String(id)),
+  }
+}
+
+/** A step of the index for each endpoint, instead of one for each delivery. */
+const LIST_REMOVED = `WITH RECURSIVE ids (id) AS (
+    SELECT MIN(endpoint_id) FROM webhook_deliveries
+    UNION ALL
+    SELECT (SELECT MIN(d.endpoint_id) FROM webhook_deliveries d WHERE d.endpoint_id > ids.id) FROM ids WHERE ids.id IS NOT NULL)
+  SELECT id FROM ids WHERE id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.id = ids.id)`
 
 /** Pending deliveries of an enabled endpoint are never deleted: their attempts end. */
-async function deleteExpired(database: Database, { ageMs, most }: Kept, now: number): Promise<number> {
-  const tooOld = `${toSharedNow(database, 'CAST($1 AS BIGINT)')} - CAST($2 AS BIGINT)`
-  const row = await database.prepare(NEWEST_FINISHED).get(most)
-  const newest = Number(row?.finished_at ?? 0)
-  const finished = await deleteSome(
-    database,
-    'webhook_deliveries',
-    `finished_at IS NOT NULL AND (finished_at < ${tooOld} OR finished_at < CAST($3 AS BIGINT))`,
-    now,
-    ageMs,
-    newest,
-  )
-  const attempts = await deleteSome(
-    database,
-    'webhook_attempts',
-    `at < ${tooOld} OR at < CAST($3 AS BIGINT)`,
-    now,
-    ageMs,
-    newest,
-  )
-  const orphans = await deleteSome(database, 'webhook_deliveries', ORPHANS)
+async function deleteExpired(
+  database: Database,
+  { before, finishedBefore, removed }: Expired,
+): Promise<number> {
+  const finished = await deleteSome(database, 'webhook_deliveries', 'finished_at < $1', finishedBefore)
+  const attempts = await deleteSome(database, 'webhook_attempts', 'at < $1', finishedBefore)
   const abandoned = await deleteSome(
     database,
     'webhook_deliveries',
-    `state = 'pending' AND due_at < ${tooOld} AND EXISTS (SELECT 1 FROM webhook_endpoints e
-      WHERE e.id = endpoint_id AND e.disabled_at < ${tooOld})`,
-    now,
-    ageMs,
+    `endpoint_id IN (SELECT id FROM webhook_endpoints WHERE disabled_at < $1) AND state = 'pending' AND due_at < $1`,
+    before,
   )
-  return Math.max(finished, attempts, orphans, abandoned)
+  let orphans = 0
+  for (const id of removed) {
+    orphans = await deleteSome(
+      database,
+      'webhook_deliveries',
+      'endpoint_id = $1 AND NOT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.id = $1)',
+      id,
+    )
+    if (orphans >= ROWS_PER_STEP) break
+  }
+  return Math.max(finished, attempts, abandoned, orphans)
 }
-
-const NEWEST_FINISHED = `SELECT finished_at FROM webhook_deliveries WHERE finished_at IS NOT NULL
-  ORDER BY finished_at DESC LIMIT 1 OFFSET $1`
 
 async function settle(tx: Database, settlement: Settlement, now: number): Promise<Settled> {
   const { endpointId, eventId, attempt, status, durationMs, problem } = settlement

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../audit/row.ts'
 import { createEvent, type EventData, type NewEvent, OPERATOR_EVENTS } from '../contract/event.ts'
 import { MINUTE_MS, steadyNow, toLagosDate, toLagosDay } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { ROWS_PER_STEP } from '../database/delete-some.ts'
 import type { EventTable } from '../ledger/event-table.ts'
 import type { ValuesOf } from '../settings/setting.ts'
 import type { GuardFigures } from '../sources/guard/call-guard.ts'
@@ -13,7 +14,7 @@ import type { Prices } from '../sources/spend-leases.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type Metric, toCounter, toGauge, toSample } from '../telemetry/metric.ts'
 import { createMemoryDelivery, MAX_RETRY_AFTER_MS, startDelivery, startPoll } from './delivery.ts'
-import type { DeliveryTable } from './delivery-table.ts'
+import type { DeliveryTable, Expired } from './delivery-table.ts'
 import { toEndpointState } from './endpoint-view.ts'
 import type { WEBHOOK_SETTINGS } from './settings.ts'
 import type { DisabledReason, WebhookTable } from './webhook-table.ts'
@@ -117,14 +118,24 @@ export function openWebhooks(options: WebhooksOptions): Webhooks {
     },
     post,
     counts,
-    deleteExpired: () =>
-      store.deliveries.deleteExpired({ ageMs: config.webhooksLog, most: MAX_KEPT }, steadyNow()),
+    deleteExpired: createCleanup(store.deliveries, { ageMs: config.webhooksLog, most: MAX_KEPT }),
     close: async () => {
       memory.close()
       await watch.close()
       await delivery.close()
       await closePost()
     },
+  }
+}
+
+/** Deletes a step of what has expired. What that is, is looked for before the first step. */
+export function createCleanup(table: DeliveryTable, kept: { readonly ageMs: number; readonly most: number }) {
+  let expired: Expired | undefined
+  return async (): Promise<number> => {
+    expired ??= await table.findExpired(kept, steadyNow())
+    const deleted = await table.deleteExpired(expired)
+    if (deleted < ROWS_PER_STEP) expired = undefined
+    return deleted
   }
 }
 

@@ -104,7 +104,8 @@ describe('the main connection of a server on SQLite', () => {
       () => store.throttle.deleteExpired(NOW),
       () => store.passkeys.deleteExpired(NOW),
       () => store.accounts.deleteExpired({ openedAfter: NOW, seenAfter: NOW, now: NOW }),
-      () => store.deliveries.deleteExpired({ ageMs: DAY_MS, most: 1 }, NOW),
+      async () =>
+        store.deliveries.deleteExpired(await store.deliveries.findExpired({ ageMs: DAY_MS, most: 1 }, NOW)),
       () => store.queue.deleteExpired(DAY_MS, NOW),
       () => store.batches.deleteExpired(DAY_MS, NOW),
       () => store.requests.deleteExpired(NOW, 0),

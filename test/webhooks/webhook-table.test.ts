@@ -3,10 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
 import { createEvent, type EventType, type NewEvent } from '../../src/contract/event.ts'
 import { DAY_MS } from '../../src/contract/time.ts'
+import { ROWS_PER_STEP } from '../../src/database/delete-some.ts'
 import { withDefaults } from '../../src/keys/options.ts'
 import { appendEvents } from '../../src/ledger/event-table.ts'
 import type { ClaimedDelivery, Settlement } from '../../src/webhooks/delivery-table.ts'
 import type { NewEndpoint } from '../../src/webhooks/webhook-table.ts'
+import { createCleanup } from '../../src/webhooks/webhooks.ts'
 import { describeEngines, ENGINES, type Place } from '../engines.ts'
 
 /** PostgreSQL uses its own clock, so the tests use the present time. */
@@ -342,19 +344,68 @@ describeEngines(ENGINES, (engine) => {
       )
     })
 
-    it('are forgotten when they are too old, too many, or of a removed endpoint; pending ones are kept', async () => {
-      const { id, keyId } = await addEndpoint()
-      const removed = await addEndpoint()
-      await store.events.append([toEvent({ keyId }), toEvent({ keyId }), toEvent({ keyId: removed.keyId })])
-      const [done] = await claim(id, 1)
-      await store.deliveries.settle(toSettlement(done as ClaimedDelivery, {}), now())
-      await store.webhooks.remove(removed.id)
+    describe('that expired', () => {
       const list = (endpointId: string) => store.deliveries.list({ endpointId, most: 9 })
-      await store.deliveries.deleteExpired({ ageMs: DAY_MS, most: 1000 }, now())
-      expect(await list(removed.id)).toEqual([])
-      expect(await list(id)).toHaveLength(2)
-      await store.deliveries.deleteExpired({ ageMs: -DAY_MS, most: 1000 }, now())
-      expect((await list(id)).map(({ state, attempts }) => [state, attempts])).toEqual([['pending', []]])
+      const cleanUp = async (kept: { ageMs: number; most: number }) => {
+        const deleteExpired = createCleanup(store.deliveries, kept)
+        while ((await deleteExpired()) >= ROWS_PER_STEP);
+      }
+      const KEPT = { ageMs: DAY_MS, most: 1000 }
+
+      it('are deleted when they are too old, or of a removed endpoint; pending ones are kept', async () => {
+        const { id, keyId } = await addEndpoint()
+        const removed = [await addEndpoint(), await addEndpoint(), await addEndpoint()]
+        const others = removed.map((endpoint) => toEvent({ keyId: endpoint.keyId }))
+        await store.events.append([toEvent({ keyId }), toEvent({ keyId }), ...others])
+        const [done] = await claim(id, 1)
+        await store.deliveries.settle(toSettlement(done as ClaimedDelivery, {}), now())
+        for (const endpoint of removed.slice(1)) await store.webhooks.remove(endpoint.id)
+        await cleanUp(KEPT)
+        const left = await Promise.all([id, ...removed.map((endpoint) => endpoint.id)].map(list))
+        expect(left.map(({ length }) => length)).toEqual([2, 1, 0, 0])
+        await cleanUp({ ...KEPT, ageMs: -DAY_MS })
+        expect((await list(id)).map(({ state, attempts }) => [state, attempts])).toEqual([['pending', []]])
+      })
+
+      it('are deleted with what waits for an endpoint that was disabled for as long', async () => {
+        const { id, keyId } = await addEndpoint()
+        await store.events.append([toEvent({ keyId }), toEvent({ keyId })])
+        const age = store.database.prepare('UPDATE webhook_deliveries SET due_at = 1 WHERE endpoint_id = $1')
+        await age.run(id)
+        await cleanUp(KEPT)
+        expect(await list(id)).toHaveLength(2)
+        await store.webhooks.disable(id, now())
+        await cleanUp(KEPT)
+        expect(await list(id)).toHaveLength(2)
+        await store.database.prepare('UPDATE webhook_endpoints SET disabled_at = 1 WHERE id = $1').run(id)
+        await cleanUp(KEPT)
+        expect(await list(id)).toEqual([])
+      })
+
+      it('are the oldest, when there are too many', async () => {
+        await cleanUp({ ...KEPT, ageMs: -DAY_MS })
+        const { id } = await addEndpoint()
+        const at = now()
+        await store.database
+          .prepare(
+            `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 25000)
+             INSERT INTO webhook_deliveries (endpoint_id, event_id, type, reference, position, body, state, due_at, tries,
+               attempts, finished_at)
+             SELECT CAST($1 AS TEXT), 'evt_' || n, 'webhook.test', 'ver_' || n, n, '{}', 'delivered', 0, 0, 1,
+               CAST($2 AS BIGINT) + n FROM numbers`,
+          )
+          .run(id, at - 60_000)
+        const find = (most: number) => store.deliveries.findExpired({ ageMs: DAY_MS, most }, at)
+        expect((await find(15_000)).finishedBefore).toBe(at - 60_000 + 10_001)
+        expect((await find(24_900)).finishedBefore).toBe(at - 60_000 + 101)
+        expect(await find(1_000_000)).toMatchObject({ removed: [] })
+        expect((await find(1_000_000)).finishedBefore).toBeLessThan(at - DAY_MS + 60_000)
+        await cleanUp({ ageMs: DAY_MS, most: 24_900 })
+        const row = await store.database
+          .prepare('SELECT COUNT(*) AS count FROM webhook_deliveries WHERE endpoint_id = $1')
+          .get(id)
+        expect(Number(row?.count)).toBe(24_900)
+      })
     })
   })
 })
