@@ -47,7 +47,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const deliverOne = createDeliverOne(options)
   const lanes = new Map<string, number>()
   const countLanes = (endpointId: string) => lanes.get(endpointId) ?? 0
-  /** Endpoints whose last attempt failed a moment ago. New events, which wake this up, start no lane of theirs. */
+  /** Endpoints that failed a moment ago, or fail and had nothing to send. New events, which wake this up, start no lane of theirs. */
   const resting = new Map<string, NodeJS.Timeout>()
   const running = new Set<Promise<void>>()
   const ending = new AbortController()
@@ -67,11 +67,16 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const runLane = async (endpoint: DueEndpoint) => {
     const until = performance.now() + POLL_MS
     const mayGoOn = () => !ending.signal.aborted && (isClosing || performance.now() < until)
+    let { isFailing } = endpoint
     let result: Attempted
     do {
       result = await deliverOne(endpoint, ending.signal)
-      if (result === 'failed') startRest(endpoint.id)
-      if (result === 'delivered') endRest(endpoint.id)
+      // A look is not cheap if many events wait for an earlier one.
+      if (result === 'failed' || (result === 'none' && isFailing)) startRest(endpoint.id)
+      if (result === 'delivered') {
+        isFailing = false
+        endRest(endpoint.id)
+      }
     } while (result === 'delivered' && mayGoOn())
   }
   const startLane = (endpoint: DueEndpoint) => {

@@ -141,6 +141,26 @@ describe('the lanes of an endpoint', () => {
     expect(posts).toBeGreaterThan(15)
   })
 
+  it('look once a second while it fails and its events wait for an earlier one', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    const claims = { fails: 0, works: 0 }
+    const delivery = start({
+      listDue: async () => [toEndpoint('fails', true), toEndpoint('works')],
+      claim: async (id) => {
+        claims[id as keyof typeof claims] += 1
+        return []
+      },
+    })
+    for (let wakes = 0; wakes < 20; wakes++) {
+      delivery.wake()
+      await settle()
+    }
+    expect(claims.fails).toBe(1)
+    expect(claims.works).toBeGreaterThanOrEqual(20)
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(claims.fails).toBe(2)
+  })
+
   it('are not started by a look at the table that outlasts the process', async () => {
     const looks: PromiseWithResolvers<DueEndpoint[]>[] = []
     const delivery = start({
