@@ -162,6 +162,29 @@ describe.skipIf(!CHROMIUM)('the tables', () => {
     at.visitor.expectClean()
   })
 
+  it('export values, without what only the page says about them', async () => {
+    const { page } = at.visitor
+    const save = async (address: string, label: string) => {
+      await page.goto(`${at.server.admin}/console#/${address}`)
+      const downloading = page.waitForEvent('download')
+      await page.getByRole('button', { name: `Export CSV: ${label}`, exact: true }).click()
+      return readFileSync(await (await downloading).path(), 'utf8')
+    }
+    expect(await save('accounts', 'Accounts')).toMatch(/^Name,Role,.*\r\n(?:.*\r\n)*ada,owner,/)
+    expect(await save('account', 'Your sessions')).toMatch(/^Browser,Address,.*\r\nChrome on \w+,127/)
+    expect(await save('tokens', 'Tokens')).toMatch(/^Name,Id,Role,.*\r\n(?:.*\r\n)*grafana,\w+,viewer,/)
+    expect(await save('requests', 'Errors by key')).toMatch(/^Key,Key id,Requests,.*\r\n[^,]*,\w{8},\d+,/)
+    const overview = 'overview?mode=all'
+    expect(await save(overview, 'Keys by verifications')).toMatch(/^Key,Key id,Mode,.*\r\n[^,]*,\w{8},\w+,/)
+    expect(await save(overview, 'Last errors')).toMatch(
+      /^Last,Outcome,Times,.*\r\n[^,]+,source unavailable,\d+,/,
+    )
+    expect(await save(overview, 'Sources')).toMatch(
+      /^Source,State,Nodes in this state,Nodes,.*,Spent today,Cap of a day\r\n/,
+    )
+    at.visitor.expectClean()
+  })
+
   it('export whole lists, not only the page that is shown', async () => {
     const { page } = at.visitor
     for (let count = 0; count < 60; count++)

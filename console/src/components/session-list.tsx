@@ -28,6 +28,7 @@ const COLUMNS: readonly Column<OpenSession>[] = [
         <b>{browser ?? 'unknown'}</b> {is_own && <small class="dim">this one</small>}
       </>
     ),
+    exported: { Browser: ({ browser }) => browser ?? 'unknown' },
   },
   { title: 'Address', cell: ({ address }) => address ?? 'unknown' },
   { title: 'Signed in with', cell: ({ method }) => METHODS[method] },

@@ -109,16 +109,26 @@ const STATE: Column<WorstNode> = {
       )}
     </span>
   ),
+  exported: {
+    State: (row) => toHealth(row).words,
+    'Nodes in this state': ({ alike }) => alike,
+    Nodes: ({ nodes }) => nodes,
+  },
 }
 
 /** All sources: the worst node of each operation, and the spend once per source. */
 export function SourcesTable({ sources }: { sources: readonly SourceState[] }) {
   const rows = [...Map.groupBy(findWorstNodes(sources), ({ source }) => source).values()].flat()
   const [source, operation, ...others] = COLUMNS.filter(({ title }) => SUMMARY_COLUMNS.has(title))
+  const isFirst = (row: WorstNode) => rows.find(({ source }) => source === row.source) === row
   const spent: Column<WorstNode> = {
     title: 'Spent today',
-    cell: (row) => rows.find((other) => other.source === row.source) === row && <SpentToday spend={row} />,
+    cell: (row) => isFirst(row) && <SpentToday spend={row} />,
     isNumber: true,
+    exported: {
+      'Spent today': (row) => (isFirst(row) ? toNaira(row.spent_kobo_today) : null),
+      'Cap of a day': (row) => (isFirst(row) && row.cap_kobo !== null ? toNaira(row.cap_kobo) : null),
+    },
   }
   const columns = [source, STATE, operation, ...others, spent].filter((column) => column !== undefined)
   return (

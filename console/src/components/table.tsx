@@ -8,6 +8,8 @@ export type Column<Row> = {
   readonly title: string
   readonly cell: (row: Row) => ComponentChildren
   readonly isNumber?: boolean
+  /** Columns of the CSV file instead of this one, where the cell shows several values, or words that are no value. */
+  readonly exported?: Readonly<Record<string, (row: Row) => string | number | null>>
 }
 
 type TableProps<Row> = {
@@ -150,9 +152,13 @@ function useCards(columns: number): RefObject<HTMLElement | null> {
 
 /** What the cells show, of all rows, with whole times. */
 function toCsv<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
-  const exported = columns.filter(({ title }) => title !== '')
-  const lines = rows.map((row) => exported.map(({ cell }) => toCellText(cell(row))))
-  return [exported.map(({ title }) => title), ...lines].map(toCsvLine).join('')
+  const exported = columns
+    .filter(({ title }) => title !== '')
+    .flatMap(({ title, cell, exported }) =>
+      Object.entries(exported ?? { [title]: (row: Row) => toCellText(cell(row)) }),
+    )
+  const lines = rows.map((row) => exported.map(([, toValue]) => toValue(row)))
+  return [exported.map(([title]) => title), ...lines].map(toCsvLine).join('')
 }
 
 const NUMBER = /^\d{1,3}(?:,\d{3})*(?:\.\d+)?$/

@@ -99,6 +99,7 @@ function AccountList({ accounts, onOpen }: { accounts: readonly Account[]; onOpe
               <b>{name}</b> {name === session.name && <small class="dim">you</small>}
             </>
           ),
+          exported: { Name: ({ name }) => name },
         },
         {
           title: 'Role',

@@ -169,6 +169,7 @@ const IncidentTable = ({ rows }: { rows: readonly Incident[] }) => (
             <b>{node === null ? name : `${name} (node ${node})`}</b> {text}
           </span>
         ),
+        exported: { Check: ({ name }) => name, Node: ({ node }) => node, What: ({ text }) => text },
       },
       { title: 'Began', cell: ({ began_at }) => <When at={began_at} /> },
       { title: 'Ended', cell: ({ ended_at }) => <When at={ended_at} otherwise="it lasts" /> },

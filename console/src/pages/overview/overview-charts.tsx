@@ -132,6 +132,7 @@ function VendorTable({ vendors }: { vendors: readonly Vendor[] }) {
           title: 'Errors',
           cell: ({ errors, calls }) => `${toCount(errors)} (${toShare(calls === 0 ? null : errors / calls)})`,
           isNumber: true,
+          exported: { Errors: ({ errors }) => errors },
         },
         ...PARTS.map((part) => ({
           title: part,

@@ -145,7 +145,11 @@ function TopKeys({ overview: { keys } }: { overview: OverviewShape }) {
           rows={keys}
           keyOf={({ id }) => id}
           columns={[
-            { title: 'Key', cell: ({ name, id }) => <KeyLink id={id} name={name} /> },
+            {
+              title: 'Key',
+              cell: ({ name, id }) => <KeyLink id={id} name={name} />,
+              exported: { Key: ({ name }) => name, 'Key id': ({ id }) => id },
+            },
             {
               title: 'Mode',
               cell: ({ mode }) => <Pill tone={mode === 'live' ? 'live' : 'dim'}>{mode}</Pill>,
@@ -215,6 +219,7 @@ function LastErrors({ errors }: { errors: OverviewShape['errors'] }) {
                   {count > 1 && <b> ×{toCount(count)}</b>}
                 </span>
               ),
+              exported: { Outcome: ({ outcome }) => toWords(outcome), Times: ({ count }) => count },
             },
             {
               title: 'Operation',

@@ -214,7 +214,11 @@ function toColumns(range: Range): readonly Column<KeyRateView>[] {
     ),
   })
   return [
-    { title: 'Key', cell: ({ key_id, key_name }) => <KeyLink id={key_id} name={key_name} /> },
+    {
+      title: 'Key',
+      cell: ({ key_id, key_name }) => <KeyLink id={key_id} name={key_name} />,
+      exported: { Key: ({ key_name }) => key_name, 'Key id': ({ key_id }) => key_id },
+    },
     { title: 'Requests', isNumber: true, cell: ({ requests }) => toCount(requests) },
     { title: 'Not answered', isNumber: true, cell: (rate) => toShare(toErrorShare(rate)) },
     toFound('Refused (4xx)', 'refused', ({ refused }) => refused),

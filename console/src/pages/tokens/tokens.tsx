@@ -97,6 +97,7 @@ function TokenList({ rows, onRevoke }: ListProps) {
               <b class="breaks">{name}</b> <code>{id}</code>
             </>
           ),
+          exported: { Name: ({ name }) => name, Id: ({ id }) => id },
         },
         {
           title: 'Role',
