@@ -26,7 +26,13 @@ import {
 
 type Claim = { readonly lease: string; readonly leaseMs: number }
 
-type DueClaim = Claim & QueueClass & { readonly keys: readonly string[]; readonly each: number }
+type DueClaim = Claim &
+  QueueClass & {
+    readonly keys: readonly string[]
+    readonly each: number
+    /** Only those that no source was asked about. */
+    readonly isFirst?: boolean
+  }
 
 type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
 
@@ -103,6 +109,7 @@ function createReads(database: Reader) {
 function createWrites(database: Database, groups: QueueGroups) {
   const now = (parameter: string) => toSharedNow(database, parameter)
   const claimDue = database.prepare(toClaim(database, toChooseDue(database)))
+  const claimFirst = database.prepare(toClaim(database, toChooseDue(database, 'AND attempts = 0')))
   const claimExpired = database.prepare(
     toClaim(
       database,
@@ -118,9 +125,11 @@ function createWrites(database: Database, groups: QueueGroups) {
     enqueue: (queued: readonly NewQueued[], limits: QueueLimits, at: number) =>
       database.transaction((tx) => enqueueInTx(tx, groups, queued, limits, at)),
     /** Takes verifications that are due, of each key the longest due first. No other process gets them before the lease ends. */
-    claim: async ({ lease, leaseMs, lane, mode, operation, keys, each }: DueClaim, at: number) => {
+    claim: async (wanted: DueClaim, at: number) => {
+      const { lease, leaseMs, lane, mode, operation, keys, each, isFirst } = wanted
       const packed = packValues(keys.map((key) => [key]))
-      return (await claimDue.all(at, lease, leaseMs, lane, mode, operation, packed, each)).map(toClaimed)
+      const claim = isFirst ? claimFirst : claimDue
+      return (await claim.all(at, lease, leaseMs, lane, mode, operation, packed, each)).map(toClaimed)
     },
     /** Takes verifications that expire unanswered. */
     claimExpired: async ({ lease, most, leaseMs }: Claim & { readonly most: number }, at: number) =>
@@ -149,9 +158,9 @@ function toClaim(database: Database, chosen: string): string {
 const toSkipLocked = ({ dialect }: Database) => (dialect === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '')
 
 /** Of each key in $7 up to $8. */
-function toChooseDue(database: Database): string {
+function toChooseDue(database: Database, andIs = ''): string {
   const { rows, text } = toUnpack(database)
-  const isDue = `lane = $4 AND lineage = ${text(0)} AND mode = $5 AND operation = $6 AND due_at <= ${toSharedNow(database, '$1')}`
+  const isDue = `lane = $4 AND lineage = ${text(0)} AND mode = $5 AND operation = $6 AND due_at <= ${toSharedNow(database, '$1')} ${andIs}`
   return database.dialect === 'postgres'
     ? `SELECT chosen.reference FROM ${rows('$7')} CROSS JOIN LATERAL (SELECT reference FROM queued_verifications
          WHERE ${isDue} ORDER BY due_at LIMIT $8 ${toSkipLocked(database)}) AS chosen`

@@ -18,16 +18,16 @@ const MINUTE = 60_000
 const QUESTIONS = 30
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
-/** A vendor that can be down, in a server whose time passes only by `advance`. */
-async function openOutage(engine: string) {
+/** A vendor that can be down, in a server whose time passes only by `advance`. Own records are asked first, if there are any. */
+async function openOutage(engine: string, own: readonly string[] = []) {
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
-  const server = await openTestApp(database)
+  const server = await openTestApp({ ...database, TABBAT_NOT_FOUND: 'next' })
   opened.push(server)
   const { context } = server
   // The worker of the server is replaced by one whose clock is ours.
   context.lifecycle.stopping = true
   const clock = { ms: 0 }
-  const vendor = { isDown: true, calls: 0, callsWhileDown: 0 }
+  const vendor = { isDown: true, isOff: false, calls: 0, callsWhileDown: 0 }
   const source: Source = {
     name: 'vendor',
     isExternal: true,
@@ -37,6 +37,12 @@ async function openOutage(engine: string) {
       vendor.callsWhileDown += 1
       throw new SourceError('vendor', 'unreachable', { sent: false })
     },
+  }
+  const records: Source = {
+    name: 'registry',
+    isExternal: false,
+    findNin: async ({ nin, phone }) =>
+      own.includes(nin) ? { found: true, record: toNinRecord(nin, phone) } : { found: false },
   }
   const now = () => clock.ms
   const sharedState = createSharedState({
@@ -48,7 +54,15 @@ async function openOutage(engine: string) {
     now,
     cooldown: createCooldown(now),
   })
-  const chain = { nin: [{ source, guard }], bvn: [] }
+  const switchable: CallGuard = {
+    ...guard,
+    isAvailable: () => !vendor.isOff && guard.isAvailable(),
+    admit: async (call) => (vendor.isOff ? 'breaker_open' : guard.admit(call)),
+  }
+  const chain = {
+    nin: [...(own.length > 0 ? [{ source: records }] : []), { source, guard: switchable }],
+    bvn: [],
+  }
   const deps = { ...context, sources: { ...context.sources, live: chain } }
   const failures: unknown[] = []
   const worker = createQueueWorker(deps, {
@@ -84,9 +98,11 @@ async function openOutage(engine: string) {
         headers: bearer(key),
       })
     ).statusCode
-  const outcomes = async (reference: string) =>
-    (await context.store.audit.byReference(reference)).filter(({ phase }) => phase === 'outcome').length
-  return { accept, advance, read, outcomes, vendor, failures, context }
+  const count = async (reference: string, wanted: string) =>
+    (await context.store.audit.byReference(reference)).filter(({ phase }) => phase === wanted).length
+  const outcomes = (reference: string) => count(reference, 'outcome')
+  const attempts = (reference: string) => count(reference, 'attempt')
+  return { accept, advance, read, outcomes, attempts, vendor, failures, context }
 }
 
 it.each(engines)('answers every question after a vendor was down for an hour, on %s', async (engine) => {
@@ -122,4 +138,21 @@ it.each(engines)('expires every question when the vendor stays down, on %s', asy
     expect(await read(reference)).toBe(504)
     expect(await outcomes(reference)).toBe(1)
   }
+})
+
+it.each(engines)('answers from own records while no vendor may be called, on %s', async (engine) => {
+  const known = '30000000007'
+  const { accept, advance, read, attempts, vendor } = await openOutage(engine, [known])
+  vendor.isOff = true
+  const [other, own] = [await accept('30000000002'), await accept(known)]
+  await advance(1000)
+  expect([await read(own), await read(other)]).toEqual([200, 202])
+  // The other is not asked about again and again, and keeps no later one from its first attempt.
+  for (let minutes = 0; minutes < 60; minutes++) await advance(MINUTE)
+  const later = await accept(known)
+  await advance(1000)
+  expect([await read(later), vendor.calls, await attempts(other)]).toEqual([200, 0, 1])
+  Object.assign(vendor, { isDown: false, isOff: false })
+  await advance(1000)
+  expect(await read(other)).toBe(200)
 })

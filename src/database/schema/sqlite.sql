@@ -330,6 +330,8 @@ CREATE INDEX queued_verifications_key ON queued_verifications (lane, lineage, mo
   WHERE due_at IS NOT NULL;
 CREATE INDEX queued_verifications_due ON queued_verifications (lane, mode, operation, due_at)
   WHERE due_at IS NOT NULL;
+CREATE INDEX queued_verifications_first ON queued_verifications (lane, lineage, mode, operation, due_at)
+  WHERE attempts = 0 AND due_at IS NOT NULL;
 
 -- How many verifications of a key wait, which bounds the queue without reading it.
 CREATE TABLE queue_counts (

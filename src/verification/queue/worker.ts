@@ -37,6 +37,9 @@ const MAX_EXPIRED = 200
 
 export const QUEUE_LANES: readonly Lane[] = ['single', 'batch']
 
+/** Those that expire ask no source, so they take no place of those that do. */
+const isExpiring = ({ lifeMs }: Claimed) => lifeMs <= 0
+
 export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions): QueueWorker {
   const { owner, onFailure, now = steadyNow, monotonicNow = () => performance.now() } = options
   const { table, settings, pace } = deps.queue
@@ -47,18 +50,13 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
   const turns = { single: createTurns(), batch: createTurns() }
   let lookForExpiredAt = Number.NEGATIVE_INFINITY
 
-  const nextLease = (mode: Mode) => {
-    claims += 1
-    return { lease: `${owner}:${claims}`, leaseMs: LEASE_MS[mode] }
-  }
-  /** Those that expire ask no source, so they take no place of those that do. */
-  const isExpiring = ({ lifeMs }: Claimed) => lifeMs <= 0
+  const nextLease = (mode: Mode) => ({ lease: `${owner}:${++claims}`, leaseMs: LEASE_MS[mode] })
   const countRunning = (is: (claimed: Claimed) => boolean) => [...running.values()].filter(is).length
   const countFree = (lane: Lane) =>
     settings.concurrency[lane] - countRunning((each) => each.lane === lane && !isExpiring(each))
   /** How many verifications of this class the sources can answer now. */
   const mayBegin = ({ mode, operation }: QueueClass) =>
-    availability.most({ mode, operation }) -
+    availability.read({ mode, operation }).most -
     countRunning((each) => each.mode === mode && each.operation === operation && !isExpiring(each))
   const begin = (claimed: Claimed, onEnd: () => void) => {
     const endOfPace = claimed.lane === 'single' && !isExpiring(claimed) ? pace.begin() : undefined
@@ -90,10 +88,15 @@ export function createQueueWorker(deps: VerificationDeps, options: WorkerOptions
   const beginLane = async (lane: Lane, found: Heads, onEnd: () => void): Promise<number> => {
     if (lane === 'single') pace.look(countDueKeys(found))
     const takes = turns[lane].share(found, countFree(lane), mayBegin)
-    for (const take of takes)
-      for (const claimed of await table.claim({ ...take, ...nextLease(take.mode) }, now()))
-        begin(claimed, onEnd)
-    if (takes.length > 0) return 0
+    let nextMs = POLL_MS
+    for (const take of takes) {
+      const { isFirst } = availability.read(take)
+      const taken = await table.claim({ ...take, ...nextLease(take.mode), isFirst }, now())
+      for (const claimed of taken) begin(claimed, onEnd)
+      // Of first attempts, there may be none among what is due.
+      if (!isFirst || taken.length > 0) nextMs = 0
+    }
+    if (takes.length > 0) return nextMs
     const waiting = found.heads.filter((head) => mayBegin(head) > 0).map(({ dueMs }) => Math.max(dueMs, 0))
     return Math.min(POLL_MS, ...waiting)
   }
@@ -141,25 +144,35 @@ const CAPPED_MS = MINUTE_MS
 
 /** Which classes of verifications can be answered now: no attempt is made that no source could answer. */
 type Availability = {
-  /** How many attempts may begin now: 0 while no source may be called, 1 to probe one that was down. */
-  readonly most: (wanted: Pick<QueueClass, 'mode' | 'operation'>) => number
+  readonly read: (wanted: Pick<QueueClass, 'mode' | 'operation'>) => {
+    /** How many attempts may begin now: 0 while no source may be called, 1 to probe one that was down. */
+    readonly most: number
+    /** Only first attempts, while no vendor may be called: the own records may have the answer. A second one would find the same. */
+    readonly isFirst: boolean
+  }
   /** Learns from an attempt which sources are at their spend caps. */
   readonly learn: (sourceAttempts: readonly SourceAttempt[]) => void
 }
 
+const ANY = { most: Number.POSITIVE_INFINITY, isFirst: false }
+const FIRST = { most: Number.POSITIVE_INFINITY, isFirst: true }
+const PROBE = { most: 1, isFirst: false }
+const NONE = { most: 0, isFirst: false }
+
 function createAvailability(sources: Sources, now: () => number = () => performance.now()): Availability {
   const cappedUntil = new Map<string, number>()
   return {
-    most: ({ mode, operation }) => {
+    read: ({ mode, operation }) => {
       const chain = sources[mode][operation === 'verify_nin' ? 'nin' : 'bvn']
       const guards = chain.flatMap(({ guard }) => guard ?? [])
       // Sources inside this process are always available.
-      if (guards.length === 0) return Number.POSITIVE_INFINITY
+      const isOwn = guards.length < chain.length
+      if (guards.length === 0) return ANY
       const callable = guards.filter(
         (guard) => guard.isAvailable() && (cappedUntil.get(guard.name) ?? 0) <= now(),
       )
-      if (callable.length === 0) return 0
-      return callable.some((guard) => guard.read().state === 'closed') ? Number.POSITIVE_INFINITY : 1
+      if (callable.length === 0) return isOwn ? FIRST : NONE
+      return callable.some((guard) => guard.read().state === 'closed') ? ANY : PROBE
     },
     learn: (sourceAttempts) => {
       for (const { name, result } of sourceAttempts)

@@ -19,14 +19,17 @@ const toHead = (lineage: string, changes: Partial<QueueHead> = {}): QueueHead =>
   ...changes,
 })
 
+type Claim = { each: number; lease: string; leaseMs: number; lane: string }
 type Guard = { name: string; isAvailable: () => boolean; read: () => { state: string } }
 
 /** A worker on a queue in memory. An attempt runs until the test ends it, and then its verification is cancelled. */
-function open({ guards = [] as Guard[], single = 2, batch = 1 } = {}) {
+function open({ guards = [] as (Guard | undefined)[], single = 2, batch = 1 } = {}) {
   const clock = { now: 0 }
   const heads = { single: [] as QueueHead[], batch: [] as QueueHead[] }
   const expired: Claimed[][] = []
-  const claims: { keys: readonly string[]; each: number; lease: string; leaseMs: number; lane: string }[] = []
+  const claims: (Claim & { keys: readonly string[]; isFirst: boolean })[] = []
+  /** Those that were attempted before. */
+  const attempted = new Set<string>()
   const askedExpired: { most: number; lease: string; leaseMs: number }[] = []
   const listed: { lane: string; after: string }[][] = []
   const looks: number[] = []
@@ -67,7 +70,8 @@ function open({ guards = [] as Guard[], single = 2, batch = 1 } = {}) {
         },
         claim: async (take: (typeof claims)[number]) => {
           claims.push(take)
-          return take.keys.map((key) => toClaimed(key, { lane: take.lane as never }))
+          const keys = take.keys.filter((key) => !take.isFirst || !attempted.has(key))
+          return keys.map((key) => toClaimed(key, { lane: take.lane as never }))
         },
       },
     },
@@ -85,6 +89,7 @@ function open({ guards = [] as Guard[], single = 2, batch = 1 } = {}) {
       heads,
       expired,
       claims,
+      attempted,
       askedExpired,
       listed,
       looks,
@@ -215,7 +220,7 @@ describe('verifications whose time is over', () => {
 })
 
 describe('what the sources can answer', () => {
-  const open2 = (guards: Guard[]) => {
+  const open2 = (guards: (Guard | undefined)[]) => {
     const opened = open({ single: 4, guards })
     opened.heads.single = [toHead('a'), toHead('b'), toHead('c')]
     return opened
@@ -246,6 +251,22 @@ describe('what the sources can answer', () => {
     ])
     await worker.beginDue()
     expect(claims.map(({ keys }) => keys)).toEqual([['a', 'b', 'c']])
+  })
+
+  it('is what the own records were not asked about, while no vendor may be called', async () => {
+    const { worker, claims, attempted } = open2([undefined, guard({ isAvailable: () => false })])
+    attempted.add('a').add('b')
+    expect(await worker.beginDue()).toBe(0)
+    expect(claims).toMatchObject([{ keys: ['a', 'b', 'c'], isFirst: true }])
+    // Of those that are due, none is new: the next look is after a while.
+    attempted.add('c')
+    expect(await worker.beginDue()).toBe(1000)
+  })
+
+  it('is everything with own records and a vendor that works', async () => {
+    const { worker, claims } = open2([undefined, guard()])
+    await worker.beginDue()
+    expect(claims).toMatchObject([{ keys: ['a', 'b', 'c'], isFirst: false }])
   })
 
   it('is everything for an operation whose sources are inside this process', async () => {
