@@ -8,6 +8,7 @@ import { HIDDEN } from '../contract/record.ts'
 import { steadyNow, toIsoTime } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { type Kind, toBlindIndex } from '../crypto/mac.ts'
+import { BrokenSeal } from '../crypto/seal.ts'
 import { type KeyNames, openKeyNames } from '../keys/key-names.ts'
 import type { KeyTable } from '../keys/key-table.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
@@ -179,21 +180,32 @@ async function readRecord(
   kind: Kind,
   number: string,
 ): Promise<Pick<Held, 'record' | 'picture'>> {
-  const entry = isVirtualNin(number) ? undefined : await registry.find(kind, number)
+  const entry = isVirtualNin(number) ? undefined : await registry.find(kind, number).catch(toDamaged)
   if (!entry) return { record: null, picture: null }
-  const updatedAt = await store.people.findRecordTime(toBlindIndex(keyring['blind-index'], kind, number))
-  const picture =
-    entry.mediaId === null ? undefined : await registry.findPicture(Buffer.from(entry.mediaId, 'hex'))
+  const time = await store.people.findRecordTime(toBlindIndex(keyring['blind-index'], kind, number))
+  const updated_at = toIsoTime(time ?? 0)
+  if (entry === 'damaged') return { record: { updated_at, fields: DAMAGED }, picture: null }
   return {
-    record: { updated_at: toIsoTime(updatedAt ?? 0), fields: toReportFields(entry.record) },
-    picture: picture
-      ? {
-          media_type: picture.bytes[0] === PNG_FIRST_BYTE ? 'image/png' : 'image/jpeg',
-          bytes: picture.bytes.length,
-          base64: picture.bytes.toString('base64'),
-        }
-      : null,
+    record: { updated_at, fields: toReportFields(entry.record) },
+    picture: entry.mediaId === null ? null : await readPicture(registry, Buffer.from(entry.mediaId, 'hex')),
   }
+}
+
+async function readPicture(registry: HeldDeps['registry'], id: Buffer): Promise<Held['picture']> {
+  const picture = await registry.findPicture(id).catch(toDamaged)
+  if (!picture) return null
+  if (picture === 'damaged') return { media_type: 'cannot be opened', bytes: 0, base64: null }
+  const { bytes } = picture
+  return {
+    media_type: bytes[0] === PNG_FIRST_BYTE ? 'image/png' : 'image/jpeg',
+    bytes: bytes.length,
+    base64: bytes.toString('base64'),
+  }
+}
+
+function toDamaged(error: unknown): 'damaged' {
+  if (error instanceof BrokenSeal) return 'damaged'
+  throw error
 }
 
 async function listKept({ store, keyring }: HeldDeps, kind: Kind, subject: Buffer): Promise<KeptAnswer[]> {
