@@ -141,3 +141,114 @@ describe('the cards of a report', () => {
     expect(toReportPage({ ...REPORT, organisation: [] })).not.toContain('<address>')
   })
 })
+
+describe('the cards of what is held', () => {
+  const fields = [{ name: 'personal_info.first_name', value: 'Ada' }]
+  const time = '2026-03-31T23:30:00.000Z'
+  const queued = {
+    ...key,
+    request_reference: 'ver_2',
+    batch: null,
+    accepted_at: time,
+    kept_until: time,
+    fields,
+  }
+  const row = { ...key, batch: 'bat_1', request_reference: 'ver_4' }
+  const held = {
+    ...REPORT.held,
+    record: null,
+    kept_answers: [
+      { ...key, key_name: null, outcome: null, request_reference: null, kept_until: time, fields },
+      { ...key, outcome: 'not_verified', request_reference: 'ver_1', kept_until: time, fields: [] },
+    ],
+    queued: [
+      { ...queued, key_id: null, key_name: null, state: 'pending' },
+      { ...queued, request_reference: 'ver_3', state: 'answered' },
+    ],
+    batch_rows: [
+      { ...row, line: 1, is_waiting: true, label: '' },
+      { ...row, line: 2, is_waiting: false, label: 'Customer 2' },
+    ],
+  }
+  const [part] = toReportParts({ ...REPORT, held }).filter(({ title }) => title === 'What is held')
+  const cards = part?.cards.map(({ facts, ...card }) => ({ ...card, ...Object.fromEntries(facts) }))
+  const at = '1 Apr 2026, 00:30:00'
+
+  it('of kept answers name the key by its id if it has no name, and the reference if it is known', () => {
+    expect(cards?.slice(0, 2)).toEqual([
+      {
+        ...{ title: 'Answer kept under an Idempotency-Key', reference: null },
+        ...{ Key: 'Ab12Cd34', Result: 'unknown', 'Kept until': at, 'First name': 'Ada' },
+      },
+      {
+        ...{ title: 'Answer kept under an Idempotency-Key', reference: 'ver_1', Reference: 'ver_1' },
+        ...{ Key: 'loans app', Result: 'not verified', 'Kept until': at },
+      },
+    ])
+  })
+
+  it('of the queue tell a question that waits from an answer that came later', () => {
+    const common = { Accepted: at, 'Kept until': at, 'First name': 'Ada' }
+    expect(cards?.slice(2, 4)).toEqual([
+      {
+        ...{ title: 'Pending verification', Key: 'unknown key', State: 'pending' },
+        ...{ reference: 'ver_2', Reference: 'ver_2', ...common },
+      },
+      {
+        ...{ title: 'Answer that came later', Key: 'loans app', State: 'answered' },
+        ...{ reference: 'ver_3', Reference: 'ver_3', ...common },
+      },
+    ])
+  })
+
+  it('of rows of a batch have a timeline once they were asked', () => {
+    const common = { Key: 'loans app', Batch: 'bat_1', Reference: 'ver_4' }
+    expect(cards?.slice(4)).toEqual([
+      { title: 'Line 1 of a batch', State: 'waiting', "Caller's word": 'none', reference: null, ...common },
+      {
+        ...{ title: 'Line 2 of a batch', State: 'asked', "Caller's word": 'Customer 2', reference: 'ver_4' },
+        ...common,
+      },
+    ])
+  })
+})
+
+it('a report of hidden values says so, and tells a test key, an amount, few replays and accesses', () => {
+  const [request] = REPORT.requests
+  const time = '2026-03-31T23:30:00.000Z'
+  const parts = toReportParts({
+    ...REPORT,
+    values: 'hidden',
+    requests: request
+      ? [{ ...request, mode: 'test', amount: '10.00', sources: [], replayed_at: [time, time] }]
+      : [],
+    accesses: [
+      { time, what: 'picture_fetched', key_name: 'loans app', outcome: 'not_found', detail: null },
+      { time, what: 'a_new_phase', key_name: null, outcome: 'ok', detail: 'why' },
+    ],
+    erased_at: [time],
+  })
+  const factsOf = (title: string) =>
+    parts.find((part) => part.title === title)?.cards.map(({ facts }) => Object.fromEntries(facts))
+  expect(factsOf('This report')?.[0]).toMatchObject({ Values: 'hidden: only which fields are filled' })
+  expect(factsOf('Who asked')?.[0]).toMatchObject({
+    'Kind of key': 'test: the answer is a made-up person',
+    Amount: '10.00',
+    Sources: 'none asked',
+    'Given again': '1 Apr 2026, 00:30:00; 1 Apr 2026, 00:30:00',
+  })
+  const accesses = parts.find(({ title }) => title === 'Other accesses')?.cards
+  expect(accesses).toEqual([
+    {
+      title: '1 Apr 2026, 00:30:00, picture fetched',
+      facts: [
+        ['Key', 'loans app'],
+        ['Result', 'not found'],
+      ],
+    },
+    { title: '1 Apr 2026, 00:30:00, a new phase', facts: [['Detail', 'why']] },
+  ])
+  expect(parts.find(({ title }) => title === 'Erasures')?.notes).toEqual([
+    'All data was erased on 1 Apr 2026, 00:30:00.',
+  ])
+})
