@@ -1,5 +1,4 @@
 import { type LookupAddress, lookup, promises } from 'node:dns'
-import { createBoundedMap } from '../keys/bounded-map.ts'
 
 /** All addresses of a host. */
 export type FindAddresses = (host: string) => Promise<readonly LookupAddress[]>
@@ -20,7 +19,7 @@ export function createFindAddresses(
 ): FindAddresses {
   const bySystem = share(oneByOne(askSystem))
   const byServers = share(askServers)
-  const last = createBoundedMap<string, readonly LookupAddress[]>(MAX_REMEMBERED)
+  const last = new Map<string, readonly LookupAddress[]>()
   const find: FindAddresses = async (host) => {
     const asked = bySystem(host)
     if (await isSettledWithin(asked, ALONE_MS)) return asked
@@ -36,7 +35,10 @@ export function createFindAddresses(
   }
   return async (host) => {
     const found = await find(host)
+    last.delete(host)
     last.set(host, found)
+    const [oldest] = last.keys()
+    if (last.size > MAX_REMEMBERED && oldest !== undefined) last.delete(oldest)
     return found
   }
 }
