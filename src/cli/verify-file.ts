@@ -201,8 +201,12 @@ async function toEstimate(config: Config, options: EstimateOptions): Promise<Est
       kobo: undefined,
       text: 'Cost: the prices of that server are not known here. Give --price to compute it.',
     }
-  const paid = findPaidSource(config, options.kind, await readOrder(config, options.kind))
-  return paid ? toCost(rows, paid.price, paid.name) : { kobo: 0, text: 'Cost: none. No source has a price.' }
+  const paid = listPaidSources(config, options.kind, await readOrder(config, options.kind))
+  const [first] = paid
+  if (!first) return { kobo: 0, text: 'Cost: none. No source has a price.' }
+  const { kobo, text } = toCost(rows, first.price, first.name)
+  const most = rows * config.paidCalls * Math.max(...paid.map(({ price }) => price))
+  return { kobo, text: `${text} At most ${toNaira(most)}, if calls fail that are billed.` }
 }
 
 /** As it was changed while the servers run, or else that of the settings. */
@@ -217,14 +221,14 @@ async function readOrder(config: Config, kind: Kind): Promise<readonly string[]>
   }
 }
 
-const findPaidSource = (config: Config, kind: Kind, names: readonly string[]) => {
+const listPaidSources = (config: Config, kind: Kind, names: readonly string[]) => {
   const prices = toPrices(config)
-  return names.map((name) => ({ name, price: priceOf(prices[name], kind) })).find(({ price }) => price > 0)
+  return names.map((name) => ({ name, price: priceOf(prices[name], kind) })).filter(({ price }) => price > 0)
 }
 
 const toCost = (rows: number, price: number, from: string): Estimate => ({
   kobo: rows * price,
-  text: `Cost: up to ${toNaira(rows * price)} (${toCount(rows, 'row')} × ${toNaira(price)}, the price of ${from}).`,
+  text: `Cost: about ${toNaira(rows * price)} (${toCount(rows, 'row')} × ${toNaira(price)}, the price of ${from}).`,
 })
 
 /** A run with a live key may cost money and asks about people, so it needs a confirmation. */

@@ -216,7 +216,9 @@ describe('tabbat verify-file', () => {
     }
     const { code, stderr } = await tabbat(settings, 'verify-file', 'nin', input, '--out', out)
     expect(code).toBe(1)
-    expect(stderr).toContain('Cost: up to ₦101.00 (2 rows × ₦50.50, the price of dojah).')
+    expect(stderr).toContain(
+      'Cost: about ₦101.00 (2 rows × ₦50.50, the price of dojah). At most ₦202.00, if calls fail that are billed.',
+    )
     expect(stderr).toContain('Nothing was sent. Without a terminal, confirm the cost with --yes')
   })
 
@@ -233,7 +235,7 @@ describe('tabbat verify-file', () => {
     }
     expect(await tabbat(settings, 'sources', 'order', 'nin', 'prembly,dojah')).toMatchObject({ code: 0 })
     const { stderr } = await tabbat(settings, 'verify-file', 'nin', input, '--dry-run')
-    expect(stderr).toContain('Cost: up to ₦40.00 (2 rows × ₦20.00, the price of prembly).')
+    expect(stderr).toContain('Cost: about ₦40.00 (2 rows × ₦20.00, the price of prembly).')
   })
 
   it.each([
