@@ -154,13 +154,16 @@ export async function execute(url: string, ...statements: string[]): Promise<Rec
   }
 }
 
+/** Most servers sort texts by the rules of a language: punctuation first, then digits, then `a A b B`. */
+const LOCALE = ['--locale=C', '--locale-provider=icu', '--icu-locale=en-US']
+
 /** A server that may be crashed. Fails where there are no binaries, whatever TABBAT_TEST_DATABASE_URL says. */
 export async function startOwnPostgres(run = createRunName()): Promise<Postgres> {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-postgres-'))
   if (account.uid !== undefined) chownSync(folder, account.uid, account.gid)
   const bin = join(prepareNative(folder), 'bin')
   const data = join(folder, 'data')
-  const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync']
+  const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', ...LOCALE, '--no-sync']
   runCommand(join(bin, 'initdb'), [...initdb, '--no-instructions'], folder)
   const hba = [
     `host all ${GUARDED_ROLE} 127.0.0.1/32 scram-sha-256`,

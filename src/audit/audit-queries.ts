@@ -1,3 +1,4 @@
+import { toByteOrder } from '../database/byte-order.ts'
 import type { Reader } from '../database/define-table.ts'
 import type { LoggedRow } from '../ledger/audit-row.ts'
 
@@ -41,7 +42,7 @@ type AuditQueries = {
     /** When the rows were written, which archives need. */
     near?: Period,
   ) => Promise<LoggedRow[]>
-  /** The rows of one verification in the order of chain and sequence, after a row. */
+  /** The rows of one verification in the order of chain and sequence, after a row. Chains are in the order of their bytes. */
   readonly pageOfReference: (
     reference: string,
     after: { readonly chain: string; readonly sequence: number },
@@ -56,6 +57,7 @@ const IN_REFERENCES = {
 } as const
 
 export function createAuditQueries(database: Reader, columns: string): AuditQueries {
+  const byChain = toByteOrder(database, 'chain')
   const pageBack = database.prepare(
     `SELECT ${columns} FROM audit WHERE chain = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3`,
   )
@@ -82,8 +84,8 @@ export function createAuditQueries(database: Reader, columns: string): AuditQuer
     'SELECT subject FROM audit WHERE request_reference = $1 AND subject IS NOT NULL LIMIT 1',
   )
   const pageOfReference = database.prepare(
-    `SELECT ${columns} FROM audit WHERE request_reference = $1 AND (chain, sequence) > ($2, $3)
-     ORDER BY chain, sequence LIMIT $4`,
+    `SELECT ${columns} FROM audit WHERE request_reference = $1 AND (${byChain}, sequence) > ($2, $3)
+     ORDER BY ${byChain}, sequence LIMIT $4`,
   )
   return {
     pageBack: async (chain, before, most) => (await pageBack.all(chain, before, most)) as LoggedRow[],

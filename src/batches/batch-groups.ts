@@ -1,5 +1,6 @@
 import { createEvent, type NewEvent } from '../contract/event.ts'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
+import { toByteOrder } from '../database/byte-order.ts'
 import type { Database, Row } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
 import { appendEvents } from '../ledger/event-table.ts'
@@ -27,7 +28,7 @@ export const BATCH_GROUPS: QueueGroups = {
       batch === null ? [] : [{ batch, end: toRowEnd(outcome) }],
     )
     const groups = Map.groupBy(rows, ({ batch, end }) => `${batch} ${end}`)
-    // In one order, so that two transactions do not wait for each other.
+    // In the order of lockBatches, so that two transactions do not wait for each other.
     for (const [, group] of [...groups].sort())
       if (group[0]) await endBatchRows(tx, group[0].batch, group[0].end, group.length)
   },
@@ -60,7 +61,8 @@ async function lockBatches(tx: Database, ids: ReadonlySet<string>): Promise<Map<
   const lock = tx.dialect === 'postgres' ? 'FOR UPDATE OF batches' : ''
   const found = await tx
     .prepare(
-      `SELECT batches.id, state, owner FROM ${packed('$1')} JOIN batches ON batches.id = ${text(0)} ORDER BY batches.id ${lock}`,
+      `SELECT batches.id, state, owner FROM ${packed('$1')} JOIN batches ON batches.id = ${text(0)}
+       ORDER BY ${toByteOrder(tx, 'batches.id')} ${lock}`,
     )
     .all(packValues([...ids].map((id) => [id])))
   return new Map(

@@ -212,7 +212,10 @@ export type Heads = {
   readonly heads: readonly QueueHead[]
   /** There are more keys than these. */
   readonly isPart: boolean
-  /** If so, some more that are due: of each class, those of the verifications that are due longest, and since the shortest time. */
+  /**
+   * If so, some more that are due: of each class, those of the verifications that are due longest, and since the shortest time. In
+   * the order of JavaScript, in which they take turns: PostgreSQL sorts by its locale.
+   */
   readonly elsewhere: readonly QueueHead[]
 }
 
@@ -255,7 +258,10 @@ function toElsewhere(
   lane: Lane | undefined,
 ): QueueHead[] {
   const inWindow = new Set(heads.map(({ lineage }) => lineage))
-  return due.filter((row) => row.lane === lane && !inWindow.has(String(row.lineage))).map(toHead)
+  return due
+    .filter((row) => row.lane === lane && !inWindow.has(String(row.lineage)))
+    .map(toHead)
+    .sort((one, other) => (one.lineage < other.lineage ? -1 : Number(one.lineage > other.lineage)))
 }
 
 /** By the index on the due times, however many verifications wait. */
@@ -315,8 +321,7 @@ function toListDue(database: Reader): string {
       SELECT lanes.value->>0 AS lane, classes.value->>0 AS mode, classes.value->>1 AS operation
       FROM ${rows('$1').replace('packed', 'lanes')} CROSS JOIN ${rows('$4').replace('packed', 'classes')}
     ) SELECT wanted.lane, chosen.lineage, wanted.mode, wanted.operation, MIN(chosen.due_at) - ${now} AS due_ms
-      FROM wanted ${chosen} GROUP BY wanted.lane, chosen.lineage, wanted.mode, wanted.operation
-      ORDER BY wanted.lane, chosen.lineage`
+      FROM wanted ${chosen} GROUP BY wanted.lane, chosen.lineage, wanted.mode, wanted.operation`
 }
 
 /** The keys up to the given one follow only when all keys after it are there. */

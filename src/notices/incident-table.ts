@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { toByteOrder } from '../database/byte-order.ts'
 import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
 import {
@@ -111,16 +112,17 @@ export type IncidentReport = IncidentRow & { readonly notices: readonly NoticeRo
 /** Incidents, and what people are told of them. Times are of the clock that all nodes share. */
 export const incidentTable = defineTable({
   reads: (database) => {
-    const list = database.prepare(LIST)
+    const first = database.prepare(toList(database, ''))
+    const next = database.prepare(toList(database, `AND ${toByteOrder(database, 'id')} < $2`))
     const notices = database.prepare(
       `SELECT ${NOTICE.names} FROM notices WHERE incident_id = $1 ORDER BY created_at, channel`,
     )
     const channels = database.prepare(`SELECT ${CHANNEL.names} FROM notice_channels ORDER BY channel`)
     return {
       /** Those that people were told of, the newest first. */
-      list: async ({ most, before = '~' }: ListPage): Promise<IncidentReport[]> =>
+      list: async ({ most, before }: ListPage): Promise<IncidentReport[]> =>
         Promise.all(
-          (await list.all(before, most)).map(async (row) => {
+          (await (before === undefined ? first.all(most) : next.all(most, before))).map(async (row) => {
             const incident = INCIDENT.decode(row)
             return { ...incident, notices: (await notices.all(incident.id)).map(NOTICE.decode) }
           }),
@@ -162,7 +164,9 @@ export const incidentTable = defineTable({
 })
 export type IncidentTable = TableOf<typeof incidentTable>
 
-const LIST = `SELECT ${INCIDENT.names} FROM incidents WHERE told IS NOT NULL AND id < $1 ORDER BY id DESC LIMIT $2`
+const toList = (database: Reader, condition: string) =>
+  `SELECT ${INCIDENT.names} FROM incidents WHERE told IS NOT NULL ${condition}
+   ORDER BY ${toByteOrder(database, 'id')} DESC LIMIT $1`
 
 async function readNow(tx: Reader, now: number): Promise<number> {
   const row = await tx.prepare(`SELECT ${toSharedNow(tx, 'CAST($1 AS BIGINT)')} AS now`).get(now)

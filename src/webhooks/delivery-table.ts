@@ -108,7 +108,8 @@ export type Expired = {
 export const deliveryTable = defineTable({
   reads: (database) => {
     const due = database.prepare(toListDue(database))
-    const list = database.prepare(LIST)
+    const first = database.prepare(toList(''))
+    const next = database.prepare(toList('AND event_id < $3'))
     const attempts = database.prepare(LIST_ATTEMPTS)
     const count = database.prepare(COUNT_PENDING)
     const listAttempts = async (endpointId: string, eventId: string) =>
@@ -117,9 +118,11 @@ export const deliveryTable = defineTable({
       /** The enabled endpoints that have something to deliver now. */
       listDue: async (now: number) => (await due.all(now)).map(DUE.decode),
       /** The newest first. */
-      list: async ({ endpointId, most, before = '~' }: Page): Promise<DeliveryRow[]> =>
+      list: async ({ endpointId, most, before }: Page): Promise<DeliveryRow[]> =>
         Promise.all(
-          (await list.all(endpointId, before, most)).map(async (row) => {
+          (
+            await (before === undefined ? first.all(endpointId, most) : next.all(endpointId, most, before))
+          ).map(async (row) => {
             const delivery = DELIVERY.decode(row)
             return { ...delivery, attempts: await listAttempts(endpointId, delivery.eventId) }
           }),
@@ -185,9 +188,12 @@ const toClaim = (database: Database) => {
     RETURNING ${CLAIMED.names}`
 }
 
-const LIST = `SELECT event_id, type, reference, state, CASE state WHEN 'pending' THEN due_at END AS due_at, finished_at, body
+/** Pages and cursors are in the order of the index, which is that of the locale. Ids have lower-case letters and digits only. */
+const toList = (
+  condition: string,
+) => `SELECT event_id, type, reference, state, CASE state WHEN 'pending' THEN due_at END AS due_at, finished_at, body
   FROM webhook_deliveries
-  WHERE endpoint_id = $1 AND event_id < $2 ORDER BY event_id DESC LIMIT $3`
+  WHERE endpoint_id = $1 ${condition} ORDER BY event_id DESC LIMIT $2`
 
 const LIST_ATTEMPTS = `SELECT ${ATTEMPT.names} FROM webhook_attempts
   WHERE endpoint_id = $1 AND event_id = $2 ORDER BY attempt`

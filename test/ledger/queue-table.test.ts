@@ -95,6 +95,15 @@ describeEngines(ENGINES, (engine) => {
       expect(await claim()).toEqual([])
     })
 
+    it('lists further keys in the order in which they take turns, whatever the locale', async () => {
+      const keys = ['a', 'B', 'c', 'D', 'e', 'F', 'g', 'H']
+      await enqueue(...keys.map((lineage) => toQueued({ lineage })))
+      const [found] = await store.queue.listHeads([{ lane: 'single', after: '' }], 4, Date.now())
+      const elsewhere = found?.elsewhere.map(({ lineage }) => lineage) ?? []
+      expect([found?.heads.length, elsewhere.length]).toEqual([4, 4])
+      expect(elsewhere).toEqual(elsewhere.toSorted())
+    })
+
     it('keeps the classes apart', async () => {
       const rows = [
         toQueued({ mode: 'test' }),
