@@ -16,7 +16,7 @@ import { createSigner } from '../audit/signing.ts'
 import { AdminError } from '../contract/error.ts'
 import type { Actor } from '../contract/role.ts'
 import { type Static, Type } from '../contract/schema.ts'
-import { UserError } from '../errors.ts'
+import { AppError, UserError } from '../errors.ts'
 import { readBodyPieces } from '../http/body.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { readKeyNames } from '../keys/key-names.ts'
@@ -128,6 +128,9 @@ async function exportExtract(deps: AdminDeps, actor: Actor, input: ExtractQuery,
   const keyNames = await readKeyNames(store.keys)
   const shownFilter = toShownFilter(given)
   const filter = requireFilter(given, keyNames)
+  // It would stand in the signed file as a filter, and not be one.
+  if (filter.phase !== undefined && view !== 'rows')
+    throw new AppError('validation_failed', { errors: { phase: ['phase needs view=rows'] } })
   const detail = `extract of ${view} (${format}), filtered by: ${Object.keys(shownFilter).join(', ') || 'nothing'}`
   await auditBy(deps, actor).record([
     { phase: 'audit_exported', outcome: 'ok', detail, subject: filter.subject ?? null },

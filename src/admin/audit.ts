@@ -104,7 +104,11 @@ export type AuditSearch = Static<typeof AuditSearch>
 
 /** The filter of an export, in the query. */
 export const ExtractQuery = Type.Object(
-  { ...FILTER, phase: Phase, view: Type.Optional(Type.Enum(['verifications', 'rows'] as const)) },
+  {
+    ...FILTER,
+    phase: Type.Optional({ ...searchText(60), description: 'Rows of this phase. Only with `view=rows`.' }),
+    view: Type.Optional(Type.Enum(['verifications', 'rows'] as const)),
+  },
   strict,
 )
 export type ExtractQuery = Static<typeof ExtractQuery>

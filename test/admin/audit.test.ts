@@ -334,6 +334,15 @@ describe('an export', () => {
     expect([answer.status, Object.keys(answer.json().errors as object)]).toEqual([422, ['person']])
   })
 
+  it('of verifications is refused with a phase, which single rows have', async () => {
+    for (const query of ['phase=record_revealed', 'phase=outcome&view=verifications']) {
+      const answer = await at.request(`/admin/audit/extract.ndjson?${query}`, { cookie: operator })
+      expect([answer.status, answer.json().errors]).toEqual([422, { phase: ['phase needs view=rows'] }])
+    }
+    const empty = await at.request('/admin/audit/extract.ndjson?phase=', { cookie: operator })
+    expect(empty.status).toBe(200)
+  })
+
   it.each([
     ['key', 'public sandbox ke'],
     ['outcome', 'verfied'],
