@@ -60,11 +60,12 @@ type Before = { readonly endedAt: number; readonly repeats: number }
  * one incident until it has been absent for long enough.
  */
 export function stepIncident(
-  open: IncidentState | undefined,
+  noted: IncidentState | undefined,
   seen: Seen | undefined,
   now: number,
   before?: Before,
 ): Step {
+  const open = noted && notAfter(noted, now)
   if (seen) return stepSeen(open ?? beginIncident(seen, now, before), seen, now)
   if (!open) return { incident: undefined, notice: undefined }
   const clearedAt = open.clearedAt ?? now
@@ -75,6 +76,14 @@ export function stepIncident(
   return { incident: { ...open, clearedAt, endedAt: clearedAt }, notice: 'ended' }
 }
 
+/** The clock was ahead when it was noted, and was corrected. Otherwise nothing would be told until that time. */
+const notAfter = (noted: IncidentState, now: number): IncidentState => ({
+  ...noted,
+  beganAt: Math.min(noted.beganAt, now),
+  criticalAt: noted.criticalAt && Math.min(noted.criticalAt, now),
+  clearedAt: noted.clearedAt && Math.min(noted.clearedAt, now),
+})
+
 const beginIncident = ({ level, text }: Seen, now: number, before: Before | undefined): IncidentState => ({
   level,
   text,
@@ -83,8 +92,10 @@ const beginIncident = ({ level, text }: Seen, now: number, before: Before | unde
   clearedAt: undefined,
   told: undefined,
   endedAt: undefined,
-  repeats: before !== undefined && now - before.endedAt < DAY_MS ? before.repeats + 1 : 0,
+  repeats: before !== undefined && isWithinDay(before.endedAt, now) ? before.repeats + 1 : 0,
 })
+
+const isWithinDay = (at: number, now: number) => at <= now && now - at < DAY_MS
 
 function stepSeen(open: IncidentState, seen: Seen, now: number): Step {
   const criticalAt = toCriticalAt(open, seen, now)

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { HOUR_MS, MINUTE_MS } from '../contract/time.ts'
 import { toByteOrder } from '../database/byte-order.ts'
 import type { Database } from '../database/database.ts'
 import { toSharedNow } from '../database/database-clock.ts'
@@ -219,7 +220,7 @@ async function stepRow(
   return notice
 }
 
-const STATE = ['level', 'text', 'criticalAt', 'clearedAt', 'told', 'endedAt'] as const
+const STATE = ['level', 'text', 'beganAt', 'criticalAt', 'clearedAt', 'told', 'endedAt'] as const
 
 const isSameState = (one: IncidentState, other: IncidentState) =>
   STATE.every((column) => one[column] === other[column])
@@ -227,7 +228,7 @@ const isSameState = (one: IncidentState, other: IncidentState) =>
 const createId = (at: number) => `inc_${at.toString(36).padStart(9, '0')}${randomBytes(4).toString('hex')}`
 
 const SAVE = `INSERT INTO incidents (${INCIDENT.names}) VALUES (${INCIDENT.places})
-  ON CONFLICT (id) DO UPDATE SET level = excluded.level, text = excluded.text, critical_at = excluded.critical_at,
+  ON CONFLICT (id) DO UPDATE SET level = excluded.level, text = excluded.text, began_at = excluded.began_at, critical_at = excluded.critical_at,
     cleared_at = excluded.cleared_at, told = excluded.told, ended_at = excluded.ended_at`
 
 async function findLastEnded(tx: Database, { name, scope }: FindingRow) {
@@ -303,13 +304,25 @@ const DUE = defineColumns({
   endedAt: optional(number()),
 })
 
+/** Longer than any wait for the next attempt, which is an hour and a random part of it. */
+const MAX_RETRY_MS = 2 * HOUR_MS
+/** A notice that was made later than this after the present time was made by a clock that was ahead. */
+const AHEAD_MS = MINUTE_MS
+
+const NOW = 'CAST($2 AS BIGINT)'
+const IS_DUE = `n.channel = $1 AND n.state = 'waiting' AND (n.due_at <= ${NOW} OR n.created_at > ${NOW} + ${AHEAD_MS})`
+
+/** A time further ahead than the longest wait is of a clock that was ahead: nothing waits for it. */
+const isPast = (column: string, longest: string | number) =>
+  `(${column} <= ${NOW} OR ${column} > ${NOW} + ${longest})`
+
 async function claimDue(tx: Database, { channel, leaseMs }: Claim, processNow: number) {
   const now = await readNow(tx, processNow)
   const isClaimed = await tx
     .prepare(
-      `UPDATE notice_channels SET claimed_until = CAST($2 AS BIGINT) + CAST($3 AS BIGINT)
-       WHERE channel = $1 AND claimed_until <= CAST($2 AS BIGINT) AND retry_at <= CAST($2 AS BIGINT) AND EXISTS (
-         SELECT 1 FROM notices n WHERE n.channel = $1 AND n.state = 'waiting' AND n.due_at <= CAST($2 AS BIGINT))`,
+      `UPDATE notice_channels SET claimed_until = ${NOW} + CAST($3 AS BIGINT)
+       WHERE channel = $1 AND ${isPast('claimed_until', 'CAST($3 AS BIGINT)')} AND ${isPast('retry_at', MAX_RETRY_MS)}
+         AND EXISTS (SELECT 1 FROM notices n WHERE ${IS_DUE})`,
     )
     .run(channel, now, leaseMs)
   if (isClaimed === 0) return undefined
@@ -318,7 +331,7 @@ async function claimDue(tx: Database, { channel, leaseMs }: Claim, processNow: n
     .prepare(
       `SELECT n.kind, n.level AS notice_level, i.id, i.name, i.scope, i.text, i.began_at, i.ended_at
        FROM notices n JOIN incidents i ON i.id = n.incident_id
-       WHERE n.channel = $1 AND n.state = 'waiting' AND n.due_at <= CAST($2 AS BIGINT)
+       WHERE ${IS_DUE}
        ORDER BY n.created_at, i.name, i.scope, i.id LIMIT ${MAX_CLAIMED}`,
     )
     .all(channel, now)
@@ -357,7 +370,7 @@ async function settle(tx: Database, settlement: Settlement, processNow: number):
       ...CHANNEL.encode({
         ...{ channel, claimedUntil: 0, problem, sentAt: isSent ? now : sentAt },
         ...{ retryAt: isSent ? 0 : now + retryInMs, tries: isSent ? 0 : claimed.tries + 1 },
-        failingSince: problem === undefined ? undefined : (failingSince ?? now),
+        failingSince: problem === undefined ? undefined : Math.min(failingSince ?? now, now),
       }),
     )
 }

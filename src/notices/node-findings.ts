@@ -48,9 +48,11 @@ async function forgetGoneNodes(tx: Database, node: string, now: number): Promise
   const gone = await tx
     .prepare(
       `SELECT DISTINCT node FROM node_findings WHERE node <> $1 AND NOT EXISTS (
-        SELECT 1 FROM nodes n WHERE n.node = node_findings.node AND n.seen_at > CAST($2 AS BIGINT))`,
+        SELECT 1 FROM nodes n WHERE n.node = node_findings.node
+          AND n.seen_at > CAST($2 AS BIGINT) AND n.seen_at < CAST($3 AS BIGINT))`,
     )
-    .all(node, now - GONE_MS)
+    // One that is seen in the future was seen by a clock that was ahead.
+    .all(node, now - GONE_MS, now + GONE_MS)
   for (const name of gone.map((row) => String(row.node))) {
     await tx.prepare(MARK).run(name, NOT_KNOWN)
     await tx.prepare('DELETE FROM node_findings WHERE node = $1').run(name)

@@ -48,6 +48,26 @@ describe('an incident', () => {
     expect(run([...lasting('critical', BEGIN_AFTER_MS - PASS_MS), ...lasting(undefined, DAY_MS)])).toEqual([])
   })
 
+  it('that was noted by a clock that was ahead is told and ends as if it began now', () => {
+    const now = 10 * DAY_MS
+    const later = now + 365 * DAY_MS
+    const seen = (level: Seen['level']) => ({ level, text: level })
+    const ahead = (level: Seen['level']) => stepIncident(undefined, seen(level), later).incident
+    for (const level of ['warning', 'critical'] as const) {
+      const first = stepIncident(ahead(level), seen(level), now)
+      expect(first.notice).toBeUndefined()
+      expect(first.incident?.beganAt).toBe(now)
+      const told = stepIncident(first.incident, seen(level), now + BEGIN_AFTER_MS)
+      expect(told.notice).toBe('began')
+      const cleared = stepIncident(told.incident, undefined, later).incident
+      const gone = stepIncident(cleared, undefined, now + HOUR_MS)
+      expect(gone.notice).toBeUndefined()
+      expect(stepIncident(gone.incident, undefined, now + HOUR_MS + toEndAfterMs(0)).notice).toBe('ended')
+    }
+    const before = { endedAt: later, repeats: 3 }
+    expect(stepIncident(undefined, seen('warning'), now, before).incident?.repeats).toBe(0)
+  })
+
   it('that comes and goes every half minute is one', () => {
     const flapping = Array.from({ length: 480 }, (_each, index) => (index % 4 < 2 ? 'warning' : undefined))
     expect(kinds(run([...flapping, ...lasting(undefined, HOUR_MS)]))).toEqual(['began', 'ended'])

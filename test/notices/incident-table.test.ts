@@ -101,6 +101,39 @@ describeEngines(ENGINES, (engine) => {
     ])
   })
 
+  it('tells and sends after a clock that was ahead, as if nothing had been noted', async () => {
+    const right = clock.ms
+    pass(365 * DAY_MS)
+    await begin(seen('disk', 'critical', 'one'))
+    await settle((await claim()) as NonNullable<Awaited<ReturnType<typeof claim>>>, false)
+    await look([seen('disk', 'critical', 'one'), seen('tls', 'warning')])
+    // Its process died with the claim.
+    pass(HOUR_MS)
+    await claim()
+    clock.ms = right
+    expect(await sendAll()).toEqual(['began disk'])
+    await look([seen('disk', 'critical', 'one'), seen('tls', 'warning')])
+    pass(BEGIN_AFTER_MS)
+    await look([seen('disk', 'critical', 'one'), seen('tls', 'warning')])
+    expect(await sendAll()).toEqual(['began tls'])
+    const listed = await store.incidents.list({ most: 10 })
+    expect(listed.map(({ name, beganAt }) => [name, beganAt]).toSorted()).toEqual([
+      ['disk', right],
+      ['tls', right],
+    ])
+    await end()
+    expect((await sendAll()).toSorted()).toEqual(['ended disk', 'ended tls'])
+  })
+
+  it('keeps to its waits when the clock is right', async () => {
+    await begin(seen('disk', 'critical', 'one'))
+    await settle((await claim()) as NonNullable<Awaited<ReturnType<typeof claim>>>, false)
+    expect(await claim()).toBeUndefined()
+    pass(MINUTE_MS)
+    expect(await claim()).toBeDefined()
+    expect(await claim()).toBeUndefined()
+  })
+
   it('forgets what did not last', async () => {
     await look([seen('disk', 'critical', 'one')])
     await end()
