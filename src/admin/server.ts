@@ -107,7 +107,7 @@ function addRoutes(app: App, deps: AdminDeps): void {
     if (!input) return {}
     const given = method === 'GET' ? readQuery(exchange.search) : await readJsonBody(exchange, bodyLimit)
     validate ??= createAdminValidate()
-    return validate(input, given ?? {}) as Record<string, never>
+    return refuseNul(validate(input, given ?? {}) as Record<string, never>)
   }
   const limitStreams = createStreamLimit()
   const limitSearches = createSearchLimit()
@@ -135,6 +135,21 @@ function addRoutes(app: App, deps: AdminDeps): void {
       },
     })
 }
+
+/** PostgreSQL refuses this character in a text, which would look like a failing database. */
+function refuseNul<Input extends object>(input: Input): Input {
+  const odd = Object.entries(input).filter(([, value]) => hasNul(value))
+  if (odd.length === 0) return input
+  const errors = Object.fromEntries(
+    odd.map(([field]) => [field, [`${field} must not contain the character NUL`]]),
+  )
+  throw new AppError('validation_failed', { errors })
+}
+
+const hasNul = (value: unknown): boolean =>
+  typeof value === 'string'
+    ? value.includes('\0')
+    : typeof value === 'object' && value !== null && Object.values(value).some(hasNul)
 
 const readQuery = (search: string) => Object.fromEntries(new URLSearchParams(search))
 
