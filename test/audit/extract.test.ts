@@ -125,6 +125,15 @@ describe.each(['ndjson', 'csv'] as const)('an extract as %s', (format) => {
   })
 })
 
+it('a long line in small pieces is joined once, not with each piece', async () => {
+  const line = Buffer.alloc(4 * 1024 * 1024, 'a')
+  // Joining with each piece would copy 130 GB.
+  for (const start of ['{', '"'])
+    expect(
+      await verifyExtract(toPieces(Buffer.concat([Buffer.from(start), line]), 64), log.publicKey),
+    ).toMatchObject({ sound: false, line: 1 })
+})
+
 describe('an extract that was changed', () => {
   let lines: string[]
   beforeAll(async () => {

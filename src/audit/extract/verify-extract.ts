@@ -251,25 +251,29 @@ function parseJsonLine(line: string): ExtractLine['record'] {
   }
 }
 
+const beginsJson = ([first]: Uint8Array) => (first === undefined ? undefined : first === BRACE)
+
 /** In CSV, a line feed between quotes does not end a line. In JSON there is none: it is escaped. */
 async function* splitLines(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Buffer> {
-  let held: Buffer = Buffer.alloc(0)
-  let looked = 0
+  // Joined once a line: joining with each piece would take the square of the time.
+  let held: Uint8Array[] = []
+  let bytes = 0
   let isJson: boolean | undefined
   let isQuoted = false
   for await (const piece of pieces) {
-    held = Buffer.concat([held, piece])
-    isJson ??= held[0] === BRACE
+    isJson ??= beginsJson(piece)
     let start = 0
-    for (; looked < held.length; looked++) {
-      if (held[looked] === QUOTE && !isJson) isQuoted = !isQuoted
-      if (held[looked] !== LINE_FEED || isQuoted) continue
-      yield held.subarray(start, looked + 1)
-      start = looked + 1
+    for (let at = 0; at < piece.length; at++) {
+      if (piece[at] === QUOTE && !isJson) isQuoted = !isQuoted
+      if (piece[at] !== LINE_FEED || isQuoted) continue
+      yield Buffer.concat([...held, piece.subarray(start, at + 1)])
+      held = []
+      bytes = 0
+      start = at + 1
     }
-    held = held.subarray(start)
-    looked -= start
-    if (held.length > MAX_BYTES) break
+    held.push(piece.subarray(start))
+    bytes += piece.length - start
+    if (bytes > MAX_BYTES) break
   }
-  if (held.length > 0) yield held
+  if (bytes > 0) yield Buffer.concat(held)
 }
