@@ -30,7 +30,14 @@ export function createRecordCounter({ config }: Pick<Context, 'config'>): Record
   }
   return {
     read: () => {
-      if (!counted || performance.now() > until) counted = count()
+      if (!counted || performance.now() > until) {
+        const counting = count()
+        counted = counting
+        // A failure is not kept: the next reader counts again.
+        counting.catch(() => {
+          if (counted === counting) counted = undefined
+        })
+      }
       return counted
     },
     close: async () => {
