@@ -3,7 +3,9 @@ import { readShippedFolder } from '../catalogue/catalogue.ts'
 import { loadConfig } from '../context/config.ts'
 import { toCommandAuthor } from '../contract/free-text.ts'
 import { toNaira } from '../contract/naira.ts'
+import { KINDS } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
+import { findEmptyRegistry } from '../registry/empty-registry.ts'
 import { say, sayJson, toCount, toTable } from '../server/terminal.ts'
 import type { SourceSettings } from '../sources/settings.ts'
 import type { SourceReport } from '../sources/source-control.ts'
@@ -42,7 +44,14 @@ function addStatusCommand(sources: Command): void {
     .description('state, error rate, response times and spend of every source, per running server')
     .option('--json', 'print a JSON array; calls and spend of today are those of all servers')
     .action(({ json }: { json?: true }) =>
-      withStore(async ({ store, config }) => showStatus(await readSourceReports(store, config), json)),
+      withStore(async ({ store, config }) => {
+        showStatus(await readSourceReports(store, config), json)
+        if (json) return
+        for (const kind of KINDS) {
+          const text = await findEmptyRegistry(store, config, kind)
+          if (text !== undefined) say(text)
+        }
+      }),
     )
   addHelp(command, {
     usesDatabase: true,

@@ -4,13 +4,14 @@ import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { BatchFormat } from '../batches/read-rows.ts'
 import { type Config, loadConfig } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
-import { openStore } from '../context/store.ts'
+import { openStore, type Store } from '../context/store.ts'
 import { toNaira } from '../contract/naira.ts'
 import { KINDS, type Kind } from '../crypto/mac.ts'
 import { SQLITE_FILE } from '../database/open-database.ts'
 import { withFileLock } from '../database/process-lock.ts'
 import { hasDatabase } from '../database/sqlite-user-error.ts'
 import { UserError } from '../errors.ts'
+import { findEmptyRegistry } from '../registry/empty-registry.ts'
 import { say, sayJson, toCount } from '../server/terminal.ts'
 import { naira } from '../settings/setting.ts'
 import { readCallOrders } from '../sources/source-control.ts'
@@ -113,6 +114,9 @@ async function runVerifyFile(kind: Kind, path: string, options: Options): Promis
     ...(price !== undefined && { price }),
   })
   printCheck(checked, estimate.text)
+  const empty = url === undefined && !isTestKey(key) ? await findEmpty(config, kind) : undefined
+  if (empty !== undefined && !options.dryRun) throw new UserError(`Nothing was sent. ${empty}`)
+  if (empty !== undefined) process.stderr.write(`${empty}\n`)
   if (options.dryRun) return printDryRun(checked, estimate.kobo, options.json, config)
   const server = await openServer(config, { ...options, key })
   const interruption = listenForInterruption()
@@ -194,7 +198,7 @@ type EstimateOptions = {
 /** Rows × price of the first source that has a price. Further sources are asked only if it fails. */
 async function toEstimate(config: Config, options: EstimateOptions): Promise<Estimate> {
   const { rows, key, isRemote, price } = options
-  if (key.startsWith('tbt_test_')) return { kobo: 0, text: 'Cost: none. A test key gets synthetic people.' }
+  if (isTestKey(key)) return { kobo: 0, text: 'Cost: none. A test key gets synthetic people.' }
   if (price !== undefined) return toCost(rows, price, '--price')
   if (isRemote)
     return {
@@ -211,15 +215,27 @@ async function toEstimate(config: Config, options: EstimateOptions): Promise<Est
 
 /** As it was changed while the servers run, or else that of the settings. */
 async function readOrder(config: Config, kind: Kind): Promise<readonly string[]> {
+  const orders = await readStore(config, (store) => readCallOrders(store, config))
+  return orders?.[kind].names ?? config[`${kind}Sources`]
+}
+
+/** Every row would fail: see `findEmptyRegistry`. */
+const findEmpty = (config: Config, kind: Kind) =>
+  readStore(config, (store) => findEmptyRegistry(store, config, kind))
+
+/** Undefined if there is no database yet. */
+async function readStore<T>(config: Config, read: (store: Store) => Promise<T>): Promise<T | undefined> {
   const { dataDir, databaseUrl } = config
-  if (databaseUrl === undefined && !hasDatabase(join(dataDir, SQLITE_FILE))) return config[`${kind}Sources`]
+  if (databaseUrl === undefined && !hasDatabase(join(dataDir, SQLITE_FILE))) return undefined
   const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
   try {
-    return (await readCallOrders(store, config))[kind].names
+    return await read(store)
   } finally {
     await store.close()
   }
 }
+
+const isTestKey = (key: string) => key.startsWith('tbt_test_')
 
 const listPaidSources = (config: Config, kind: Kind, names: readonly string[]) => {
   const prices = toPrices(config)
@@ -233,7 +249,7 @@ const toCost = (rows: number, price: number, from: string): Estimate => ({
 
 /** A run with a live key may cost money and asks about people, so it needs a confirmation. */
 async function requireConsent(key: string, rows: number, yes: true | undefined): Promise<void> {
-  if (yes || key.startsWith('tbt_test_')) return
+  if (yes || isTestKey(key)) return
   if (!isInteractive())
     throw new UserError(
       'Nothing was sent. Without a terminal, confirm the cost with --yes, or look first with --dry-run.',

@@ -16,6 +16,7 @@ import type { NodeRow } from '../database/node-table.ts'
 import { readServerFacts } from '../database/server-facts.ts'
 import { toProblemText } from '../notices/channels.ts'
 import { listChannels } from '../notices/settings.ts'
+import { listEmptyRegistries } from '../registry/empty-registry.ts'
 import type { GuardFigures } from '../sources/guard/call-guard.ts'
 import { readSourceReports, type SourceReport } from '../sources/source-control.ts'
 import { VERSION } from '../version.ts'
@@ -132,8 +133,11 @@ const NEAR_CAP = 0.8
 async function checkSources({ store, config }: Opened): Promise<Finding> {
   const check = 'sources'
   const reports = await readSourceReports(store, config)
-  if (reports.length === 0) return ok(check, 'No vendor is configured.')
-  const findings = [...listUnanswered(reports, config), ...reports.flatMap(listSourceProblems)]
+  const empty = (await listEmptyRegistries(store, config)).map(({ kind, text }) =>
+    warningAbout(`${kind} records`, text),
+  )
+  if (reports.length === 0) return toWorst(check, empty, 'No vendor is configured.')
+  const findings = [...listUnanswered(reports, config), ...reports.flatMap(listSourceProblems), ...empty]
   const names = [...new Set(reports.map(({ source }) => source))].join(', ')
   return toWorst(check, findings, `${names}: no problems reported. To call one: tabbat sources check NAME`)
 }

@@ -187,7 +187,7 @@ export function toRegistrySource({
   isEmpty,
 }: Pick<Registry, 'find' | 'open' | 'toQuestion' | 'isEmpty'>): Source {
   const refuseIf = async (empty: boolean | Promise<boolean>) => {
-    if (await empty) throw new SourceError('registry', 'unreachable')
+    if (await empty) throw new SourceError('registry', 'no_records')
   }
   const openUnlessEmpty = <K extends Kind>(kind: K, number: string, rows: RecordRows) => {
     const empty = isEmpty(kind)

@@ -13,6 +13,7 @@ import type { HealthMonitor } from '../health/health-monitor.ts'
 import type { App } from '../http/app.ts'
 import { relayLeases } from '../keys/rate-limit.ts'
 import { hasPublicSandboxKey, SANDBOX_KEY, toSandboxCall } from '../keys/sandbox-key.ts'
+import { listEmptyRegistries } from '../registry/empty-registry.ts'
 import { ConfigError } from '../settings/environment.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { createProcessMetrics } from '../telemetry/process-metrics.ts'
@@ -155,7 +156,9 @@ async function toBanner(context: Context, { api: url, admin, metrics }: Urls): P
   const trial = hasPublicSandboxKey(context.config)
     ? ['', dim('  Try it:'), '', toSandboxCall(reachable)]
     : []
-  const warnings = listWarnings(context).map((warning) => `  ${dim('warning:')} ${warning}`)
+  const empty = await listEmptyRegistries(context.store, context.config)
+  const all = [...listWarnings(context), ...empty.map(({ text }) => text)]
+  const warnings = all.map((warning) => `  ${dim('warning:')} ${warning}`)
   return ['', strong(`Tabbat ${VERSION}`), '', ...lines, ...trial, '', ...warnings, ''].join('\n')
 }
 

@@ -232,6 +232,7 @@ const CODE_OF_FAILURE: Readonly<Record<SourceFailure, ErrorCode>> = {
   unreachable: 'source_unavailable',
   refused: 'source_unavailable',
   throttled: 'source_unavailable',
+  no_records: 'source_unavailable',
   timeout: 'source_timeout',
   bad_response: 'source_bad_response',
 }

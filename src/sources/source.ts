@@ -90,7 +90,15 @@ export type Source = {
   readonly close?: () => Promise<void>
 }
 
-export const SOURCE_FAILURES = ['unreachable', 'timeout', 'bad_response', 'refused', 'throttled'] as const
+export const SOURCE_FAILURES = [
+  'unreachable',
+  'timeout',
+  'bad_response',
+  'refused',
+  'throttled',
+  /** Only of the registry: nothing was imported. */
+  'no_records',
+] as const
 export type SourceFailure = (typeof SOURCE_FAILURES)[number]
 
 type SourceErrorOptions = {

@@ -5,14 +5,16 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Scope } from '../../src/contract/scope.ts'
 import { runDataChecks } from '../../src/health/data-checks.ts'
 import { runLocalChecks } from '../../src/health/local-checks.ts'
 import { checkPatroni } from '../../src/health/postgres-checks.ts'
+import { createKey } from '../../src/keys/manage.ts'
 import { createContext } from '../../src/server/create-context.ts'
 import { VERSION } from '../../src/version.ts'
 import { createCertificate, writeCertificate } from '../certificate.ts'
 import type { Settings } from '../process/tabbat.ts'
-import { ENGINES, newSettings, toConfig, withSealed } from '../registry/sealed-registry.ts'
+import { ENGINES, newSettings, save, toConfig, withSealed } from '../registry/sealed-registry.ts'
 
 const DAY_MS = 86_400_000
 const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-doctor-'))
@@ -163,6 +165,30 @@ describe.each(ENGINES)('tabbat doctor on %s', (engine) => {
         'ok: No channel is configured: no message is sent when an incident begins or ends. To send messages, see docs/notices.md.',
       nodes: 'ok: No server is running on this database.',
     })
+  })
+
+  it('says that live keys get no answers while nothing is imported and no vendor is configured', async () => {
+    const settings = await open()
+    const readSources = async () => (await check(settings)).sources
+    const create = (scope: Scope) =>
+      withSealed(settings, ({ store, keyring }) =>
+        createKey(
+          { store, keyring, audit: { record: async () => {} } },
+          { mode: 'live', name: scope, scopes: [scope], expiresAt: undefined },
+        ),
+      )
+    await create('catalogue:read')
+    expect(await readSources()).toBe('ok: No vendor is configured.')
+    await create('kyc:nin')
+    const text =
+      'warning: No NIN records are imported, and TABBAT_NIN_SOURCES names no vendor: live NIN requests get 503. Run: tabbat import nin FILE'
+    expect(await readSources()).toBe(text)
+    await save(settings, 0, 1)
+    expect(await readSources()).toBe('ok: No vendor is configured.')
+    const { row } = await create('kyc:bvn')
+    expect(await readSources()).toBe(text.replaceAll('NIN', 'BVN').replace(' nin ', ' bvn '))
+    await withSealed(settings, ({ store }) => store.keys.revoke(row.id, Date.now()))
+    expect(await readSources()).toBe('ok: No vendor is configured.')
   })
 
   it('says that callers get no answers from a vendor that is down, also between two probes', async () => {
