@@ -241,6 +241,7 @@ describe('tabbat verify-file', () => {
   it.each([
     [['--url', 'http://192.0.2.1:8080'], 'others on the network can read the key'],
     [['--url', 'nonsense'], '--url must be the address of a server'],
+    [['--url', 'https://192.0.2.1/api/v2/'], '--url must be the address of the server without /api/v2.'],
   ])('refuses %j', async (args, sentence) => {
     writeFileSync(input, toCsv(1))
     const { code, stderr } = await run(...args)

@@ -12,7 +12,7 @@ export type CallOptions = {
 export type TabbatOptions = {
   /** An API key: `tbt_test_…` or `tbt_live_…`. */
   readonly key: string
-  /** Address of the server, for example `https://tabbat.example.com`. */
+  /** Address of the server without `/api/v2`, for example `https://tabbat.example.com`. */
   readonly baseUrl: string
   /** For a whole call with its retries: 60 000 ms. */
   readonly timeoutMs?: number | undefined
@@ -171,7 +171,9 @@ function toBase(baseUrl: unknown): string {
   const url = typeof baseUrl === 'string' && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
     throw invalidArgument('baseUrl must be an http or https address without credentials, query and hash.')
-  return url.href.replace(/\/+$/, '')
+  const base = url.href.replace(/\/+$/, '')
+  if (base.endsWith('/api/v2')) throw invalidArgument('baseUrl must not end in /api/v2: the client adds it.')
+  return base
 }
 
 function checkTime(name: string, value: unknown): void {

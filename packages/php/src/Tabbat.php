@@ -19,7 +19,7 @@ final class Tabbat
 
     /**
      * @param string $key An API key: tbt_test_… or tbt_live_…
-     * @param string $baseUrl Address of the server, for example https://tabbat.example.com.
+     * @param string $baseUrl Address of the server without /api/v2, for example https://tabbat.example.com.
      * @param float $timeoutS For a whole call with its retries.
      * @param float $attemptTimeoutS For one request; longer than a server asks its sources.
      * @param int $maxRetries Retries of one call.

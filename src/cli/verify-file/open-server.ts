@@ -62,6 +62,8 @@ function requireServerUrl(url: string, plainHttp: true | undefined): void {
   const base = URL.canParse(url) ? new URL(url) : undefined
   if (!base || !['http:', 'https:'].includes(base.protocol) || base.search !== '' || base.hash !== '')
     throw new UserError('--url must be the address of a server, for example https://tabbat.example.com.')
+  if (/\/api\/v2\/*$/.test(base.pathname))
+    throw new UserError('--url must be the address of the server without /api/v2.')
   if (base.username !== '' || base.password !== '')
     throw new UserError('--url must not hold a user name or a password.')
   if (base.protocol === 'http:' && !isLoopback(base.hostname.replace(/^\[|\]$/g, '')) && !plainHttp)

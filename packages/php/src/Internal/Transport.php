@@ -191,6 +191,10 @@ final class Transport
         if (!$isPlain || !in_array($url['scheme'] ?? '', ['http', 'https'], true) || ($url['host'] ?? '') === '') {
             throw TabbatException::invalidArgument('baseUrl must be an http or https address without credentials, query and hash.');
         }
-        return rtrim($baseUrl, '/');
+        $base = rtrim($baseUrl, '/');
+        if (str_ends_with($base, '/api/v2')) {
+            throw TabbatException::invalidArgument('baseUrl must not end in /api/v2: the client adds it.');
+        }
+        return $base;
     }
 }

@@ -28,7 +28,7 @@ class AsyncTabbat:
     ) -> None:
         """
         :param key: An API key: ``tbt_test_…`` or ``tbt_live_…``.
-        :param base_url: Address of the server, for example ``https://tabbat.example.com``.
+        :param base_url: Address of the server without ``/api/v2``, for example ``https://tabbat.example.com``.
         :param timeout_s: For a whole call with its retries.
         :param attempt_timeout_s: For one request; longer than a server asks its sources.
         :param max_retries: Retries of one call.

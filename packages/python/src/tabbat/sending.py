@@ -64,7 +64,10 @@ def read_base_url(base_url: Any) -> Dict[str, Any]:
         if url.scheme in ("http", "https") and url.hostname and is_plain:
             is_tls = url.scheme == "https"
             own = {"is_tls": is_tls, "host": url.hostname, "port": port or (443 if is_tls else 80)}
-            return {**own, "base_path": url.path.rstrip("/")}
+            base_path = url.path.rstrip("/")
+            if base_path.endswith("/api/v2"):
+                raise invalid_argument("base_url must not end in /api/v2: the client adds it.")
+            return {**own, "base_path": base_path}
     raise invalid_argument("base_url must be an http or https address without credentials, query and hash.")
 
 
