@@ -10,7 +10,8 @@ const DIST = join(FOLDER, 'dist')
 /** Makes dist/: one JavaScript file, and the declarations of all files. */
 rmSync(DIST, { recursive: true, force: true })
 const bundle = await rolldown({ input: join(FOLDER, 'src/index.ts'), platform: 'neutral' })
-await bundle.write({ file: join(DIST, 'index.js'), format: 'esm', minify: true })
+// Not minified: Node.js prints the line of an uncaught error, which would be the whole file.
+await bundle.write({ file: join(DIST, 'index.js'), format: 'esm', comments: false })
 await bundle.close()
 const settings = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', DIST]
 execFileSync('npx', ['tsc', '-p', FOLDER, ...settings], { stdio: 'inherit' })
