@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { newDataDir, type Settings, startServer, TABBAT } from './tabbat.ts'
+import { type Settings, startServer, TABBAT } from './tabbat.ts'
 
 /** A block that a reader pastes, and what the page says that it prints. */
 type Step = { readonly commands: string; readonly shown: readonly Shown[] }
@@ -57,8 +57,10 @@ async function findFreePort(): Promise<number> {
 const MARK = '-- end of a block --'
 
 /** Pastes all blocks into one shell, in a folder that looks like a checkout, and returns what each printed. */
-async function paste(steps: readonly Step[], settings: Settings, url: string): Promise<string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'tabbat-page-'))
+async function paste(
+  steps: readonly Step[],
+  { folder, settings, url }: { folder: string; settings: Settings; url: string },
+): Promise<string[]> {
   for (const name of ['docs', 'node_modules']) symlinkSync(resolve(name), join(folder, name))
   mkdirSync(join(folder, 'bin'))
   symlinkSync(resolve(TABBAT.file), join(folder, 'bin/tabbat'))
@@ -88,15 +90,13 @@ it('has pages with blocks to run', () => expect(PAGES).toContain('docs/integrate
 
 describe.each(PAGES)('%s', (page) => {
   it('shows what its blocks print when they are pasted one after the other', async () => {
-    const settings = {
-      TABBAT_DATA_DIR: newDataDir(),
-      TABBAT_WEBHOOKS_PRIVATE: 'on',
-      TABBAT_LOG_LEVEL: 'silent',
-    }
-    const server = await startServer(settings)
+    const folder = mkdtempSync(join(tmpdir(), 'tabbat-page-'))
+    const settings = { TABBAT_WEBHOOKS_PRIVATE: 'on', TABBAT_LOG_LEVEL: 'silent' }
+    // The blocks find the data where it lies without a setting: in ./data of the folder in which they are pasted.
+    const server = await startServer({ ...settings, TABBAT_DATA_DIR: join(folder, 'data') })
     try {
       const steps = readSteps(page)
-      const outputs = await paste(steps, settings, server.url)
+      const outputs = await paste(steps, { folder, settings, url: server.url })
       expect(outputs).toHaveLength(steps.length + 1)
       steps.forEach(({ commands, shown }, at) => {
         for (const each of shown)
