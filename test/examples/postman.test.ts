@@ -14,11 +14,13 @@ const collection = JSON.parse(readFileSync(FILE, 'utf8'))
 const missing = whyMissing('newman')
 
 type Item = { readonly name: string; readonly request: { readonly url: string; readonly method: string } }
+type Execution = { readonly item: Item; readonly response: { readonly code: number } }
 const items = collection.item.flatMap(({ item }: { item: Item[] }) => item) as Item[]
 
-it('has an item for every operation', () => {
+it('has an item for every operation, and one for a verification that is pending', () => {
   const endpoints = listEndpoints(readOpenApi(JSON.parse(readFileSync('openapi.json', 'utf8'))))
-  expect(items.map(({ name }) => name).sort()).toEqual(endpoints.map(({ summary }) => summary).sort())
+  const names = ['Verify a NIN later', ...endpoints.map(({ summary }) => summary)]
+  expect(items.map(({ name }) => name).sort()).toEqual(names.sort())
 })
 
 it('has the address and the key in variables only', () => {
@@ -57,6 +59,9 @@ describe('newman', () => {
     await promisify(execFile)('newman', args, { env: ENVIRONMENT, maxBuffer: 64e6 })
     const { run } = JSON.parse(readFileSync(report, 'utf8'))
     expect(run.failures).toEqual([])
+    const statuses = run.executions.map((each: Execution) => [each.item.name, each.response.code])
+    expect(statuses).toContainEqual(['Read the answer of a pending verification', 202])
+    expect(statuses).toContainEqual(['Cancel a pending verification', 204])
     expect(run.stats.requests).toMatchObject({ total: items.length, failed: 0 })
     expect(run.stats.assertions).toMatchObject({ total: items.length, failed: 0 })
   })
