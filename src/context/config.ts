@@ -196,10 +196,14 @@ const OTLP = SETTINGS.otlpEndpoint.env
 /** The libraries read the headers of one signal from the environment themselves. */
 const IGNORED_OTEL = /^OTEL_(?!.*_HEADERS$)/
 
+/** The programs of callers read these: the examples, and those of the clients. On a laptop both have one environment. */
+export const OF_CALLERS: readonly string[] = ['TABBAT_URL', 'TABBAT_KEY']
+
 function listUnknown(given: Environment, vendors: Vendors): string[] {
   const known = new Set(
     listSettings(vendors).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env])),
   )
+  for (const env of OF_CALLERS) known.add(env)
   const isOurs = (env: string) =>
     env.startsWith('TABBAT_') || (given[OTLP] !== undefined && IGNORED_OTEL.test(env))
   return Object.keys(given).filter((env) => isOurs(env) && !known.has(env))

@@ -140,6 +140,10 @@ describe('the settings', () => {
       '',
     )
     expect(unknownSettings).toEqual(['TABBAT_PROT'])
+    // The programs in examples/ and the clients read these.
+    expect(loadConfig({ TABBAT_URL: 'http://127.0.0.1:8080', TABBAT_KEY: 'x' }, '').unknownSettings).toEqual(
+      [],
+    )
   })
 
   it('are shown with their origin, without secrets', () => {
