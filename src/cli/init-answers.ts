@@ -136,10 +136,10 @@ function requireVendor(name: string): Vendor {
 }
 
 /** What a vendor cannot work without. */
-export const listCredentials = ({ settings }: Vendor): Setting<unknown>[] =>
+const listCredentials = ({ settings }: Vendor): Setting<unknown>[] =>
   Object.values(settings).filter(({ required }) => required)
 
-export const isSet = ({ env }: Setting<unknown>) =>
+const isSet = ({ env }: Setting<unknown>) =>
   [env, `${env}_FILE`].some((name) => withoutEmpty(readEnvironment())[name])
 
 function askCredential(entry: Setting<unknown>): Promise<string> {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { inviteAccount } from '../accounts/accounts.ts'
 import { isCheckout } from '../assets/asset.ts'
-import { type Config, loadConfig, SETTINGS } from '../context/config.ts'
+import { type Config, loadConfig, OF_CALLERS, SETTINGS } from '../context/config.ts'
 import { toDatabaseText } from '../context/database-text.ts'
 import { openStore } from '../context/store.ts'
 import { SCOPES, type Scope } from '../contract/scope.ts'
@@ -23,6 +23,7 @@ import { toEnvBlock } from '../settings/env-file.ts'
 import { readEnvironment, withoutEmpty } from '../settings/environment.ts'
 import type { Environment } from '../settings/read-settings.ts'
 import { type InvalidSetting, type Setting, wholeNumber } from '../settings/setting.ts'
+import { readVendors } from '../sources/vendor-reader.ts'
 import type { Vendor } from '../sources/vendors.ts'
 import { VERSION } from '../version.ts'
 import { toAccountDeps, toConsoleUrl, toInvitationLink } from './admin.ts'
@@ -34,8 +35,6 @@ import {
   ENV_FILE,
   INIT_MODES,
   type InitOptions,
-  isSet,
-  listCredentials,
   MissingAnswer,
   readAnswers,
   refuseContradiction,
@@ -200,7 +199,7 @@ async function finish(context: CommandContext, answers: Answers, json: true | un
     key,
     link: await createLink(context),
     rootKey: rootKeys.origin === 'file' ? resolve(rootKeys.where) : undefined,
-    missing: listMissing(answers),
+    missing: listMissing(answers, config),
     next: listSteps(answers, config, key.text),
   }
   if (json) sayJson(context, toJson(answers, config, done))
@@ -254,15 +253,19 @@ function sayDone({ config, rootKeys }: CommandContext, { key, link, rootKey, mis
   for (const { command, about } of next) say(`  # ${about}\n  ${command}\n`)
 }
 
-const listMissing = ({ vendor, values }: Answers): string[] =>
-  vendor
-    ? listCredentials(vendor).flatMap((entry) => (values.get(entry.env) || isSet(entry) ? [] : [entry.env]))
-    : []
+/** The same check as at the start of the server: it may need one of several settings. */
+function listMissing({ vendor, values }: Answers, config: Config): string[] {
+  if (!vendor) return []
+  const given = withoutEmpty({ ...Object.fromEntries(values), ...withoutEmpty(readEnvironment()) })
+  const problems: string[] = []
+  readVendors(new Map([[vendor.name, vendor]]), new Set([vendor.name]), given, config, problems)
+  return problems.flatMap((problem) => /^(\w+) is required to use /.exec(problem)?.[1] ?? [])
+}
 
 /** The server has another environment, most often. */
 function warnOfEnvironment({ values }: Answers): void {
   const names = Object.keys(withoutEmpty(readEnvironment())).filter(
-    (env) => env.startsWith('TABBAT_') && !values.get(env),
+    (env) => env.startsWith('TABBAT_') && !OF_CALLERS.includes(env) && !values.get(env),
   )
   if (names.length > 0)
     warn(`only the environment has ${names.join(', ')}, and not the file. The server needs the same.`)

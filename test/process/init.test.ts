@@ -158,6 +158,14 @@ describe('tabbat init', () => {
     expect(tried.stdout).toContain('Dojah')
   })
 
+  it('names every setting without which the server does not start, also one of two that will do', async () => {
+    const folder = newFolder()
+    const done = await initJson(folder, ['--yes', '--vendor', 'relay', ...toPlaces(await findFreePorts())])
+    expect(done.missing).toEqual(['TABBAT_RELAY_URL', 'TABBAT_RELAY_KEY'])
+    const { stdout } = await paste(folder, `${commandWith(done, ' doctor')} || true`)
+    for (const name of done.missing) expect(stdout).toContain(`${name} is required`)
+  })
+
   it('writes private files under any umask, with a comment for every setting', async () => {
     const folder = newFolder()
     const line = `umask 0; '${resolve(TABBAT.file)}' init --yes --json`
