@@ -149,7 +149,9 @@ export function loadVendorFile(path: string): LoadedFile | { readonly problems: 
     content = JSON.parse(text)
   } catch (error) {
     if (error instanceof UntrustedPath) return { problems: [error.message] }
-    return problem(error instanceof SyntaxError ? `it is not JSON${toPlace(error)}.` : 'it cannot be read.')
+    if (error instanceof SyntaxError) return problem(`it is not JSON${toPlace(error)}.`)
+    const { code } = error as NodeJS.ErrnoException
+    return problem(code === 'ENOENT' ? 'there is no such file.' : `it cannot be read (${code}).`)
   }
   const { file, problems } = checkVendorFile(content) as { file?: VendorFile; problems?: readonly string[] }
   if (file) return { name, file, text, path }

@@ -144,6 +144,11 @@ describe('tabbat vendors validate', () => {
     expect([code, stderr]).toEqual([1, 'error: Name a file, or set TABBAT_VENDORS_DIR.\n'])
     const empty = await tabbat({ TABBAT_VENDORS_DIR: newFolder() }, 'vendors', 'validate')
     expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('There is no vendor file in')])
+    const missing = await tabbat({}, 'vendors', 'validate', '/nowhere/acme.json')
+    expect([missing.code, missing.stderr]).toEqual([
+      1,
+      expect.stringContaining('/nowhere/acme.json: there is no such file.'),
+    ])
     const absent = await tabbat({ TABBAT_VENDORS_DIR: '/nowhere' }, 'vendors', 'validate')
     expect([absent.code, absent.stderr]).toEqual([
       1,
