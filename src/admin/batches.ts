@@ -13,7 +13,7 @@ import type { AdminDeps } from './admin-deps.ts'
 import { toCsvFile } from './export-file.ts'
 import { Cursor, readCursor, strict, toCursor } from './fields.ts'
 import { type AdminRoute, defineRoute, WithHeaders } from './route.ts'
-import { readTryKey } from './try.ts'
+import { readTryKey, toBaseUrl } from './try.ts'
 
 const ListedBatch = Type.Object({ ...BatchView.properties, key_id: Type.String() })
 export type ListedBatch = Static<typeof ListedBatch>
@@ -146,7 +146,7 @@ const upload = defineRoute({
     const response = await openLocally(deps.api, {
       method: 'POST',
       path: BATCHES_PATH,
-      headers: { ...toHeaders(key), 'content-type': toText(exchange.headers['content-type']) ?? '' },
+      headers: { ...toHeaders(deps, key), 'content-type': toText(exchange.headers['content-type']) ?? '' },
       pieces: readBodyPieces(exchange),
       address: deps.addresses.callerOf(exchange),
       account: actor.name,
@@ -187,7 +187,7 @@ const readResults = defineRoute({
     const response = await openLocally(deps.api, {
       method: 'GET',
       path: `${BATCHES_PATH}/${id}/results`,
-      headers: { ...toHeaders(readTryKey(deps.context, input.key)), accept: 'text/csv' },
+      headers: { ...toHeaders(deps, readTryKey(deps.context, input.key)), accept: 'text/csv' },
       address: deps.addresses.callerOf(exchange),
       account: actor.name,
     })
@@ -199,7 +199,11 @@ const readResults = defineRoute({
 
 const toText = (header: string | string[] | undefined) => (Array.isArray(header) ? header.join(',') : header)
 
-const toHeaders = (key: string) => ({ authorization: `Bearer ${key}`, host: 'localhost' })
+/** The host stands in the links to pictures. */
+const toHeaders = (deps: AdminDeps, key: string) => ({
+  authorization: `Bearer ${key}`,
+  host: new URL(toBaseUrl(deps)).host,
+})
 
 async function findBatch<T>(finding: Promise<T | undefined>): Promise<T> {
   const found = await finding

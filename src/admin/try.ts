@@ -100,7 +100,7 @@ const listForms = defineRoute({
 })
 
 /** The URL of the public API: TABBAT_PUBLIC_URL, else the address of the listener. */
-function toBaseUrl({ context: { config }, api }: AdminDeps): string {
+export function toBaseUrl({ context: { config }, api }: AdminDeps): string {
   if (config.publicUrl !== undefined) return config.publicUrl
   const { port } = (api.listener.address() as AddressInfo | null) ?? config
   return toListenerUrl(config, { host: config.host, port })

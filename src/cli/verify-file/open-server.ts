@@ -4,6 +4,7 @@ import { type Batches, createTabbat, TabbatError } from '../../../packages/clien
 import type { Config } from '../../context/config.ts'
 import { toDatabaseText } from '../../context/database-text.ts'
 import { UserError } from '../../errors.ts'
+import { toListenerUrl } from '../../http/address.ts'
 import type { LocalRequest } from '../../http/local-request.ts'
 import { isLoopback } from '../../settings/setting.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -42,8 +43,9 @@ export async function openServer(
     import('../../server/create-context.ts'),
     import('../../http/local-request.ts'),
   ])
-  // The certificate is for the listener of the server, and there is none here.
-  const inside = { ...config, tlsCert: undefined, tlsKey: undefined }
+  // The certificate is for the listener of the server, and there is none here. Links to pictures lead to that server.
+  const publicUrl = config.publicUrl ?? toListenerUrl(config, config)
+  const inside = { ...config, publicUrl, tlsCert: undefined, tlsKey: undefined }
   const context = await createContext(inside, createLog('warn', config.logFile), NO_WORKER)
   const app = createApiServer(context)
   const fetchInside = createFetch((request) => openLocally(app, request))
