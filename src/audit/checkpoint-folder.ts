@@ -9,6 +9,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promi
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import { UserError } from '../errors.ts'
 import type { Checkpoint } from './audit-table.ts'
 import { isPart, parseLine } from './checkpoint-file.ts'
 
@@ -68,7 +69,12 @@ export async function readLastCheckpoint(folder: string): Promise<Checkpoint | u
 
 /** A folder that cannot be written is reported when the next checkpoint is made. */
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error
+  const { code, path } = error
+  if (code === 'EACCES')
+    throw new UserError(
+      `This user may not read ${path} (${code}). Run this as the user of the server, and give it access to the folders above.`,
+    )
+  if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
 }
 
 const TAIL_BYTES = 64 * 1024

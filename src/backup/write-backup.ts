@@ -186,7 +186,11 @@ async function writeAtomically<T>(
     syncFolder(dirname(file))
     return result
   } catch (error) {
-    rmSync(partial, { force: true })
+    try {
+      rmSync(partial, { force: true })
+    } catch {
+      // Where nothing may be written, nothing may be deleted. The first error says why.
+    }
     throw writeError(file, error)
   }
 }
@@ -223,6 +227,10 @@ function writeError(file: string, error: unknown): unknown {
   if (code === 'ENOSPC')
     return new UserError(`The disk of ${file} is full. Free some space, or write to another disk.`)
   if (syscall === undefined) return error
+  if (code === 'EACCES')
+    return new UserError(
+      `This user may not write ${file} (${code}). Give another file, or give this user access to its folder.`,
+    )
   const folder = dirname(resolve(file))
   if (!existsSync(folder))
     return new UserError(`There is no folder ${folder}. Create it, or give another file.`)

@@ -30,8 +30,19 @@ export function refuseUntrustedPath(path: string): void {
 /** For the data folder: others may not even add files to it, so that the sticky bit does not help. */
 export function refuseUntrustedFolder(folder: string): void {
   refuseUntrustedPath(folder)
-  const stats = statSync(folder, { throwIfNoEntry: false })
+  const stats = statReachable(folder)
   if (stats && process.geteuid !== undefined) refuseWriters(folder, stats)
+}
+
+function statReachable(folder: string): Stats | undefined {
+  try {
+    return statSync(folder, { throwIfNoEntry: false })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+    throw new UserError(
+      `This user may not look into a folder above ${folder}. Run this as the user of the server, or give this user access.`,
+    )
+  }
 }
 
 /** Checks one file or folder by what is known about it, for example from its open descriptor. */
