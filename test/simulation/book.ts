@@ -52,6 +52,8 @@ export type Book = {
   readonly revokedIds: Map<string, number>
   /** Numbers that were erased, and when it was confirmed; infinite while that is not known. */
   readonly erased: Map<string, number>
+  /** When each of these erasures began. */
+  readonly erasing: Map<string, number>
 }
 
 export const createBook = (): Book => ({
@@ -63,6 +65,7 @@ export const createBook = (): Book => ({
   revoked: new Map(),
   revokedIds: new Map(),
   erased: new Map(),
+  erasing: new Map(),
 })
 
 export function toAttempt(wish: Wish, reply: Reply, isRead = false): Attempt {

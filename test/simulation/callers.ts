@@ -107,7 +107,9 @@ export function openCallers({ cluster, book, keys, hasRegistry }: CallersOptions
     const reply = await send(pending.wish.caller, { method: 'GET', path: `${VERIFICATIONS}/${reference}` })
     if (!reply) return
     note(pending.wish, reply, true)
-    if (reply.status === 410) pending.state = 'gone'
+    // An erased question is known for as long as it would have been open.
+    const isForgotten = reply.status === 404 && book.erased.has(pending.wish.number)
+    if (reply.status === 410 || isForgotten) pending.state = 'gone'
     else if (reply.status !== 202 && reply.status < 500 && reply.status !== 401) pending.state = 'ended'
     else if (reply.status === 504) pending.state = 'ended'
   }

@@ -348,6 +348,14 @@ function findUnerased({ book, rows, toSubject }: Facts): string[] {
   const isAskedLater = (number: string, at: number) =>
     book.batches.some(
       ({ acceptedAt, wishes }) => acceptedAt > at && wishes.some((wish) => wish.number === number),
+    ) || isAcceptedMeanwhile(number)
+  /** A question that is accepted while the erasure runs may come after it. */
+  const isAcceptedMeanwhile = (number: string) =>
+    book.attempts.some(
+      ({ wish, status, at }) =>
+        status === 202 &&
+        wish.number === number &&
+        at > (book.erasing.get(number) ?? Number.POSITIVE_INFINITY),
     )
   const erased = new Map(
     [...book.erased].flatMap(([number, at]) =>

@@ -81,6 +81,7 @@ export function openOperators({ cluster, book, template, keys, settings, backupD
       const known = book.wishes.filter(({ isGuess, number }) => !isGuess && !book.erased.has(number))
       if (known.length === 0) return
       const { number, id } = random.pick(known)
+      book.erasing.set(number, world().elapsedMs)
       book.erased.set(number, Number.POSITIVE_INFINITY)
       const done = await onServer((desk) => product().erasePerson(desk, 'nin', number))
       if (done) book.erased.set(number, world().elapsedMs)
