@@ -10,10 +10,19 @@ type GivenRow = Record<string, unknown>
 export function readHeader(kind: Kind, text: string, file: string): Column[] {
   const names = toCells(text).map((name) => name.trim())
   const required = [`${kind}_number`, 'personal_info.phone_number']
-  if (!required.every((name) => names.includes(name)))
-    throw new UserError(`The first line of ${file} must be a header with ${required.join(', ')} in it.`)
   const known = new Set(toFieldNames(kind))
   const unknown = names.filter((name) => !known.has(name))
+  if (!required.every((name) => names.includes(name))) {
+    if (required.every((name) => text.split(/[;\t]/).some((cell) => toPlainName(cell) === name)))
+      throw new UserError(
+        `The columns of ${file} must be separated by commas, and are separated by semicolons or tabs.`,
+      )
+    const isHeader = unknown.length < names.length && unknown.length > 0 && unknown.every(isShownName)
+    const others = isHeader ? ` Unknown columns: ${unknown.join(', ')}.` : ''
+    throw new UserError(
+      `The first line of ${file} must be a header with ${required.join(', ')} in it.${others}`,
+    )
+  }
   // A header whose line end is missing or is a lone carriage return continues with the first person.
   if (!unknown.every(isShownName))
     throw new UserError(
@@ -27,6 +36,12 @@ export function readHeader(kind: Kind, text: string, file: string): Column[] {
     return second === undefined ? { group: undefined, field: first } : { group: first, field: second }
   })
 }
+
+const toPlainName = (cell: string) => cell.trim().replace(/^"(.*)"$/, '$1')
+
+/** Whether a first line that should be JSON is the header of a CSV file. */
+export const isLikeHeader = (line: string): boolean =>
+  !/^\s*[{[]/.test(line) && /\b(?:nin|bvn)_number\b/.test(line)
 
 /** The row as it would be in JSON: an empty cell is no data. */
 export function toGivenRow(columns: readonly Column[], text: string): GivenRow {

@@ -17,7 +17,7 @@ import type { Kind } from '../../crypto/mac.ts'
 import { UserError } from '../../errors.ts'
 import type { RegistryTable } from '../registry-table.ts'
 import type { SealedMedia } from '../sealed-entry.ts'
-import { type Column, readHeader } from './csv.ts'
+import { type Column, isLikeHeader, readHeader } from './csv.ts'
 import type { Input } from './input.ts'
 import { BadRow } from './record-fields.ts'
 import { type Chunk, cutChunks, type Format, splitRows, TOO_LONG } from './rows.ts'
@@ -173,8 +173,13 @@ const NOTHING_DONE = { records: 0, changed: 0, rejected: 0, rejectedBytes: 0 }
 
 function readLayout(kind: Kind, format: Format, { head, name }: Input): Layout {
   const mark = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0
-  if (format === 'ndjson') return { columns: [], start: { ...NOTHING_DONE, offset: mark, line: 1 } }
   const rows = splitRows(format, head.subarray(mark))
+  if (format === 'ndjson') {
+    // Before every row, which may hold a person, is copied to the rejected ones.
+    if (isLikeHeader(rows.next().value?.bytes.toString() ?? ''))
+      throw new UserError(`${name} looks like CSV. Give --format csv.`)
+    return { columns: [], start: { ...NOTHING_DONE, offset: mark, line: 1 } }
+  }
   for (const { bytes, end, line, lines } of rows) {
     if (bytes.length === 0) continue
     const columns = readColumns(kind, bytes, name)

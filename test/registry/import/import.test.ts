@@ -241,3 +241,34 @@ it('continues after a kill -9', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ records: total, changed: total, unchanged: 0, rejected: 0 })
   expect(await withRegistry((_registry, count) => count())).toBe(total)
 })
+
+describe('a CSV file that cannot be imported as it is', () => {
+  const HEADER = 'nin_number,personal_info.phone_number'
+  const ROW = '12345678901,08031234567'
+
+  it.each([['people.txt'], ['-']])('under the name %s is recognised before a row is copied', async (name) => {
+    const content = `${HEADER}\n${ROW}\n`
+    const done = await run(['nin', name === '-' ? name : file(name, content)], content)
+    expect([done.code, done.stderr]).toEqual([
+      1,
+      expect.stringContaining('looks like CSV. Give --format csv.'),
+    ])
+    for (const each of ['people.txt.rejected', 'stdin.rejected'])
+      expect(existsSync(join(folder, each))).toBe(false)
+  })
+
+  it.each([';', '\t'])('is separated by %j', async (mark) => {
+    const content = [HEADER, ROW].join('\n').replaceAll(',', mark)
+    const { code, stderr } = await run(['nin', file('people.csv', content)])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('must be separated by commas')])
+  })
+
+  it('names the unknown columns beside the missing ones, and no value', async () => {
+    const shown = await run(['nin', file('people.csv', `nin_number,phone,hat\n${ROW},x\n`)])
+    expect(shown.stderr).toContain('personal_info.phone_number in it. Unknown columns: phone, hat.')
+    const hidden = await run(['nin', file('other.csv', `Ada,Obi,08031234567\n`)])
+    expect(hidden.stderr).toContain('personal_info.phone_number in it.\n')
+    const joined = await run(['nin', file('joined.csv', `nin_number,phone,12345678901,Ada\n`)])
+    expect(joined.stderr).not.toContain('Ada')
+  })
+})
