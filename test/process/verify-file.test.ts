@@ -103,6 +103,24 @@ describe('tabbat verify-file', () => {
     expect(readCsv(out).map(({ reference }) => reference)).toEqual(['customer 0', 'customer 1', 'customer 2'])
   })
 
+  it('gives links to pictures at the address of the server, also inside', async () => {
+    const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_PORT: '8099' }
+    const picture = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(40, 1)])
+    const person = { nin_number: '12345678901', personal_info: { phone_number: PHONE } }
+    const people = join(folder, 'people.ndjson')
+    writeFileSync(people, `${JSON.stringify({ ...person, picture: picture.toString('base64') })}\n`)
+    expect((await tabbat(settings, 'import', 'nin', people)).code).toBe(0)
+    const made = await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'live', '--json')
+    const { key } = JSON.parse(made.stdout) as { key: string }
+    writeFileSync(input, `nin,phone\n12345678901,${PHONE}\n`)
+    const live = { ...settings, TABBAT_API_KEY: key }
+    const done = await tabbat(live, 'verify-file', 'nin', input, '--out', out, '--yes')
+    expect([done.code, readCsv(out)[0]?.['personal_info.image_url']]).toEqual([
+      0,
+      expect.stringMatching(/^http:\/\/127\.0\.0\.1:8099\/media\//),
+    ])
+  })
+
   it('withdraws no guess of a server on the same data', async () => {
     const dataDir = newDataDir()
     const env = { TABBAT_DATA_DIR: dataDir, ...KEY }
