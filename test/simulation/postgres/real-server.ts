@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { Client, type CustomTypesConfig, types } from 'pg'
 import { EPOCH_MS } from '../world.ts'
 
@@ -37,8 +37,11 @@ export class RealServer {
     return Number(new URL(this.url).port)
   }
 
+  /** In one step: a statement that is still running may read it now. */
   setClock(ms: number): void {
-    writeFileSync(this.clockFile, (EPOCH_MS + ms).toFixed(3))
+    const draft = `${this.clockFile}.new`
+    writeFileSync(draft, (EPOCH_MS + ms).toFixed(3))
+    renameSync(draft, this.clockFile)
   }
 
   async query(sql: string, ...values: unknown[]): Promise<Record<string, unknown>[]> {
