@@ -32,7 +32,7 @@ describe('a vendor file', () => {
     expect(load('large.json', ' '.repeat(1024 * 1024 + 1))).toEqual(['it is larger than 1 MiB.'])
     expect(load('broken.json', '{\n"a": 1 "b"}')).toEqual(['it is not JSON: line 2, column 8.'])
     expect(loadVendorFile(folder.concat('/missing.json'))).toEqual({
-      problems: [`${folder}/missing.json: it cannot be read.`],
+      problems: [`${folder}/missing.json: there is no such file.`],
     })
   })
 
