@@ -136,7 +136,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'refusal-not-refunded': {
     says: 'a call that the vendor refused stays counted',
     breaks: 'spend equals the ledgers of the vendors',
-    seed: 9,
+    seed: 23,
     defect: {
       file: 'src/sources/guard/call-guard.ts',
       find: 'if (failure && !isPaid(failure)) spending.refund()',
@@ -156,7 +156,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'claim-taken-early': {
     says: 'an Idempotency-Key is taken from a request that is still running',
     breaks: 'one outcome per Idempotency-Key',
-    seed: 9,
+    seed: 7,
     defect: {
       file: 'src/ledger/idempotency-table.ts',
       find: 'AND (lease_until <= ',
@@ -216,7 +216,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'guesses-of-one-commit': {
     says: 'guesses that share a commit do not count each other',
     breaks: 'no more wrong guesses than the limit',
-    seed: 7,
+    seed: 9,
     defect: {
       file: 'src/ledger/commit.ts',
       find: 'counts.addTo(guess, facts.guesses[index] as GuessFacts)',
@@ -276,7 +276,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'event-overtakes': {
     says: 'an event does not wait for earlier ones with the same reference',
     breaks: 'every webhook is delivered or waiting, in order',
-    seed: 15,
+    seed: 53,
     defect: {
       file: 'src/webhooks/delivery-table.ts',
       find: 'AND p.reference = d.reference AND p.position',
@@ -356,7 +356,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'revocation-ignored': {
     says: 'the time of a revocation is compared the wrong way round',
     breaks: 'a revoked key is refused',
-    seed: 42,
+    seed: 29,
     defect: {
       file: 'src/keys/authenticate.ts',
       find: 'row.revokedAt !== undefined || row.mode',
