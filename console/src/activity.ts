@@ -4,7 +4,7 @@ const EVENTS = ['pointerdown', 'click', 'keydown', 'input', 'wheel', 'hashchange
 /** Opening the console is the first. */
 let acts = 1
 let countedActs = 0
-/** When the server last accepted a request after somebody had done something: that extends the session. */
+/** The time of the last request that a click, a key or an opened page has caused and that the server accepted: it extends the session. */
 let countedAt = Date.now()
 
 for (const event of EVENTS)

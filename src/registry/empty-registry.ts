@@ -20,7 +20,7 @@ export async function findEmptyRegistry(
   return `No ${name} records are imported, and TABBAT_${name}_SOURCES names no vendor: live ${name} requests get 503. Run: tabbat import ${kind} FILE`
 }
 
-/** The same for each kind that a live key may ask about. Without such a key nobody gets 503. */
+/** The same for each kind that an active live key may ask about. Without such a key, no request gets 503. */
 export async function listEmptyRegistries(
   store: Stored & { readonly keys: Pick<KeyTable, 'list'> },
   config: Order,

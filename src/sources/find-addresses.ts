@@ -51,7 +51,7 @@ function share(ask: FindAddresses): FindAddresses {
     if (known) return known
     const asked = ask(host).finally(() => running.delete(host))
     running.set(host, asked)
-    // Nobody may be left who waits for it.
+    // If all callers have given up, its failure must not become an unhandled rejection.
     asked.catch(() => {})
     return asked
   }
