@@ -224,7 +224,7 @@ export type Search<T> = {
 }
 
 /** What a search has found out, also if it fails. */
-type Seen = { hasMiss: boolean }
+export type Seen = { hasMiss: boolean }
 
 type Outcome<T> = { readonly answer: Answer<T> } | { readonly failure: SourceError }
 
@@ -405,60 +405,4 @@ export class NotBegun extends Error {
     this.name = 'NotBegun'
     this.reason = reason
   }
-}
-
-/** Identical requests of one key share the calls to the sources, so that a double click is not paid for twice. */
-export type SingleFlight = {
-  readonly share: <T>(
-    question: readonly string[],
-    queries: readonly SourceQuery<T>[],
-    search: Search<T>,
-  ) => Promise<Answer<T>>
-}
-
-type Flight = {
-  readonly answer: Promise<Answer<unknown>>
-  readonly sourceAttempts: readonly SourceAttempt[]
-  readonly seen: Readonly<Seen>
-}
-
-export function createSingleFlight(): SingleFlight {
-  const flights = new Map<string, Flight>()
-  return {
-    share: async <T>(question: readonly string[], queries: readonly SourceQuery<T>[], search: Search<T>) => {
-      const name = question.join('|')
-      for (let known = flights.get(name); known; known = flights.get(name)) {
-        await search.begin()
-        if (await isOnlyRefused(known)) continue
-        return finish<T>(known, search)
-      }
-      const flight = start(queries, search)
-      flights.set(name, flight)
-      const remove = () => flights.delete(name)
-      flight.answer.then(remove, remove)
-      return finish<T>(flight, search)
-    },
-  }
-}
-
-/** Whether the first request was refused, or could not pay for a call. This one may be asked, and may have paid calls left. */
-const isOnlyRefused = ({ answer, sourceAttempts }: Flight): Promise<boolean> =>
-  answer.then(
-    () => false,
-    (error) => error instanceof NotBegun || sourceAttempts.some(({ result }) => result === 'paid_calls'),
-  )
-
-async function finish<T>(flight: Flight, search: Search<T>): Promise<Answer<T>> {
-  try {
-    return (await flight.answer) as Answer<T>
-  } finally {
-    search.sourceAttempts.push(...flight.sourceAttempts)
-    if (search.seen) search.seen.hasMiss ||= flight.seen.hasMiss
-  }
-}
-
-function start<T>(queries: readonly SourceQuery<T>[], search: Search<T>): Flight {
-  const sourceAttempts: SourceAttempt[] = []
-  const seen = { hasMiss: false }
-  return { sourceAttempts, seen, answer: queryInOrder(queries, { ...search, sourceAttempts, seen }) }
 }

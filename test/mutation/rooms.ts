@@ -29,7 +29,7 @@ const ROOMS: readonly Room[] = [
   {
     name: 'failover',
     files: [
-      'src/sources/{failover,source-chain,source-order,source-control}.ts',
+      'src/sources/{failover,single-flight,source-chain,source-order,source-control}.ts',
       'src/sources/guard/**/*.ts',
     ],
     tests: 'test/sources',

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import type { SourceAttempt, SourceQuery } from '../../src/sources/failover.ts'
-import { createSingleFlight, NotBegun } from '../../src/sources/failover.ts'
+import { NotBegun } from '../../src/sources/failover.ts'
 import { createCallGuard } from '../../src/sources/guard/call-guard.ts'
+import { createSingleFlight } from '../../src/sources/single-flight.ts'
 
 const QUESTION = ['key', 'nin', '12345678901', '8031234567']
 
