@@ -16,9 +16,6 @@ import type { NodeRow } from '../database/node-table.ts'
 import { readServerFacts } from '../database/server-facts.ts'
 import { toProblemText } from '../notices/channels.ts'
 import { listChannels } from '../notices/settings.ts'
-import { listEmptyRegistries } from '../registry/empty-registry.ts'
-import type { GuardFigures } from '../sources/guard/call-guard.ts'
-import { readSourceReports, type SourceReport } from '../sources/source-control.ts'
 import { VERSION } from '../version.ts'
 import {
   type Checks,
@@ -35,6 +32,7 @@ import {
 } from './finding.ts'
 import { checkConnections, checkPatroni, checkPostgres } from './postgres-checks.ts'
 import { checkErasures, checkRevocations } from './restore-checks.ts'
+import { checkSources } from './source-checks.ts'
 
 type Opened = {
   readonly config: Config
@@ -125,76 +123,6 @@ async function checkBackups({ store, now }: Opened): Promise<Finding> {
   return now - Date.parse(at) > BACKUP_DAYS * DAY_MS
     ? warning(check, `${text} It is older than ${BACKUP_DAYS} days. Run: tabbat backup FILE`)
     : ok(check, text)
-}
-
-const NEAR_CAP = 0.8
-
-/** As running servers reported them: no vendor is called. */
-async function checkSources({ store, config }: Opened): Promise<Finding> {
-  const check = 'sources'
-  const reports = await readSourceReports(store, config)
-  const empty = (await listEmptyRegistries(store, config)).map(({ kind, text }) =>
-    warningAbout(`${kind} records`, text),
-  )
-  if (reports.length === 0) return toWorst(check, empty, 'No vendor is configured.')
-  const findings = [...listUnanswered(reports, config), ...reports.flatMap(listSourceProblems), ...empty]
-  const names = [...new Set(reports.map(({ source }) => source))].join(', ')
-  return toWorst(check, findings, `${names}: no problems reported. To call one: tabbat sources check NAME`)
-}
-
-/** The operations that no source answers, on all nodes or on some. One vendor that fails does so on all. */
-function listUnanswered(reports: readonly SourceReport[], config: Config): FindingPart[] {
-  const isUsed = ({ figures, operation }: SourceReport) =>
-    figures !== null && !config[operation === 'verify_nin' ? 'ninSources' : 'bvnSources'].includes('registry')
-  const operations = Map.groupBy(reports.filter(isUsed), ({ operation }) => operation)
-  return [...operations].flatMap(([operation, list]) => {
-    const nodes = [...Map.groupBy(list, ({ node }) => node)]
-    const silent = nodes.filter(([, ofNode]) =>
-      ofNode.every(({ disabled, figures }) => disabled || figures?.down),
-    )
-    if (silent.length === 0) return []
-    const where = silent.length === nodes.length ? '' : ` on ${silent.map(([node]) => node).join(', ')}`
-    const names = new Set(
-      silent.flatMap(([, ofNode]) =>
-        ofNode.map(({ source, disabled }) => (disabled ? `${source} (disabled)` : source)),
-      ),
-    )
-    const text = `${operation} gets no answers${where}: ${[...names].join(', ')}. Callers get 502, 503 or 504. Ask the vendor, or add another source. See: tabbat sources status`
-    return [failedAbout(operation, text)]
-  })
-}
-
-function listSourceProblems({
-  source,
-  operation,
-  disabled,
-  figures,
-  capKobo,
-  spentKoboToday,
-}: SourceReport): FindingPart[] {
-  const name = `${source} (${operation})`
-  if (disabled) return [warningAbout(`${name} disabled`, `${name} is disabled.`)]
-  const problems = (figures?.warnings ?? []).map((reason) =>
-    warningAbout(`${name} ${reason}`, `${name} has the warning ${reason}.`),
-  )
-  if (figures?.down) problems.push(warningAbout(`${name} down`, toDownText(name, figures)))
-  if (capKobo !== null && spentKoboToday >= NEAR_CAP * capKobo)
-    problems.push(
-      warningAbout(
-        `${name} cap`,
-        `${name} has used ${Math.round((100 * spentKoboToday) / capKobo)} % of its daily cap.`,
-      ),
-    )
-  return problems
-}
-
-function toDownText(name: string, { unanswered, unansweredRate, lastSuccessAt }: GuardFigures): string {
-  const share = `${Math.round(100 * unansweredRate)} %`
-  const last =
-    lastSuccessAt === null ? 'It has not answered since the start.' : `Last answer: ${lastSuccessAt}.`
-  return unanswered === 0
-    ? `${name} failed, and was not needed in the last five minutes. ${last}`
-    : `${name} does not answer: ${unanswered} requests of the last five minutes (${share}) failed or were not sent. ${last}`
 }
 
 /** The processes that write to the audit log. */
