@@ -148,14 +148,22 @@ export const naira = (text: string) => {
   return Math.round(Number(text) * 100)
 }
 
+type DurationBounds = {
+  readonly least?: string
+  readonly most?: string
+  /** Why it may not be longer, if that is not plain. */
+  readonly whyMost?: string
+}
+
 /** A duration within bounds, such as 30m. */
-export const duration = ({ least = '1s', most = '999999d' }: { least?: string; most?: string } = {}) => {
+export const duration = ({ least = '1s', most = '999999d', whyMost }: DurationBounds = {}) => {
   const [leastMs = 1, mostMs = Number.POSITIVE_INFINITY] = [readDuration(least), readDuration(most)]
   return (text: string) => {
     const ms = readDuration(text)
     if (ms === undefined) throw new InvalidSetting('must be a duration such as 30m, 6h or 1d')
     if (ms < leastMs) throw new InvalidSetting(`must be at least ${least}`)
-    if (ms > mostMs) throw new InvalidSetting(`must be at most ${most}`)
+    if (ms > mostMs)
+      throw new InvalidSetting(`must be at most ${most}${whyMost === undefined ? '' : `: ${whyMost}`}`)
     return ms
   }
 }

@@ -17,8 +17,8 @@ export const PENDING_SETTINGS = {
   pendingWait: setting(
     'TABBAT_PENDING_WAIT',
     '15s',
-    duration({ most: '1m' }),
-    'Longest wait of Prefer: respond-async, wait=SECONDS. A longer one counts as this.',
+    duration({ most: '25s', whyMost: 'the proxies in deploy/ end a request after 30 seconds' }),
+    'Longest wait of Prefer: respond-async, wait=SECONDS. A longer one counts as this. At most 25s, because the proxies in deploy/ end a request after 30 seconds.',
   ),
   pendingRetry: setting(
     'TABBAT_PENDING_RETRY',
