@@ -4,7 +4,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type PatroniCluster, startPatroni } from '../cluster/patroni.ts'
-import { account, BIN_DIR, type Member, newFolder } from '../cluster/patroni-member.ts'
+import { account, BIN_DIR, type Member, newFolder, sendToPatroni } from '../cluster/patroni-member.ts'
 import { findProgram } from '../cluster/programs.ts'
 import { execute } from '../postgres.ts'
 
@@ -53,7 +53,7 @@ export async function startArchivedCluster(): Promise<ArchivedCluster> {
       cwd: folder,
       env: {
         PATH: `${process.env.PATH}:${BIN_DIR}`,
-        PATRONI_ETCD_HOSTS: cluster.etcd,
+        ...cluster.etcd,
         ...toEnvironment(member),
       },
       input,
@@ -75,14 +75,9 @@ async function switchOnArchiving({
   toUrl,
   untilSynchronous,
 }: PatroniCluster): Promise<void> {
-  const { port, restPort } = await leader()
-  await execute(toUrl(`127.0.0.1:${port}`, 'postgres'), `CREATE ROLE ${ROLE} SUPERUSER LOGIN`)
-  await send(restPort, 'PATCH', 'config', { postgresql: { parameters: ARCHIVING } })
-  for (const member of members) await send(member.restPort, 'POST', 'restart', {})
+  const primary = await leader()
+  await execute(toUrl(`127.0.0.1:${primary.port}`, 'postgres'), `CREATE ROLE ${ROLE} SUPERUSER LOGIN`)
+  await sendToPatroni(primary, 'PATCH', 'config', { postgresql: { parameters: ARCHIVING } })
+  for (const member of members) await sendToPatroni(member, 'POST', 'restart', {})
   await untilSynchronous()
-}
-
-async function send(port: number, method: string, path: string, body: object): Promise<void> {
-  const reply = await fetch(`http://127.0.0.1:${port}/${path}`, { method, body: JSON.stringify(body) })
-  if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`)
 }

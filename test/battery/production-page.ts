@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { arch, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { runInBackground, waitUntil, whyMissing } from '../cluster/programs.ts'
@@ -8,8 +17,8 @@ import { runInBackground, waitUntil, whyMissing } from '../cluster/programs.ts'
  * Follows docs/production.md on one machine: runs its blocks that begin with "# on <addresses>", in their order, as root.
  * npm run battery:production-page
  *
- * Every machine has its own /etc, /var, /run, /srv and /usr/local (overlays in a mount namespace); all share one network namespace
- * with their addresses. What is replaced:
+ * Every machine has its own /etc, /var, /run, /srv and /usr/local (overlays in a mount namespace), and a network namespace with its
+ * address and loopback, on one bridge. What is replaced:
  *
  * | on the page | here |
  * |---|---|
@@ -19,12 +28,12 @@ import { runInBackground, waitUntil, whyMissing } from '../cluster/programs.ts'
  * | copies from /root to /root | all machines have one /root |
  * | dist/tabbat-linux-… | a script that runs bin/tabbat of this checkout |
  * | /etc/haproxy/tabbat.pem | a certificate of its own, and `curl` trusts it and resolves verify.example.com to 10.0.0.5 |
- * | 127.0.0.1:8081 of each node | 8131 to 8133, because the nodes share one loopback |
  * | "repeated until it succeeds" | at most 100 seconds |
  */
 const PAGE = 'docs/production.md'
 const INSIDE = 'TABBAT_PRODUCTION_PAGE'
 const REPEAT_MS = 100_000
+const BRIDGE = 'private'
 const FOLDERS = ['etc', 'var', 'srv', 'usr/local']
 const PACKAGES = [
   'etcd-server',
@@ -82,8 +91,8 @@ async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-page-'))
   const blocks = readBlocks(readFileSync(PAGE, 'utf8'))
   const addresses = [...new Set(blocks.flatMap(({ machines }) => machines))]
-  execFileSync('ip', ['link', 'set', 'lo', 'up'])
-  for (const address of addresses) execFileSync('ip', ['address', 'add', `${address}/24`, 'dev', 'lo'])
+  execFileSync('ip', ['link', 'add', BRIDGE, 'type', 'bridge'])
+  execFileSync('ip', ['link', 'set', BRIDGE, 'up'])
   try {
     const checkout = prepareCheckout(folder)
     const machines = new Map<string, Machine>()
@@ -115,7 +124,7 @@ function prepareCheckout(folder: string): string {
   mkdirSync(join(checkout, 'dist'), { recursive: true })
   mkdirSync(join(folder, 'root'))
   symlinkSync(resolve('deploy'), join(checkout, 'deploy'))
-  const program = `#!/bin/sh\nTABBAT_ADMIN_PORT=81$(sed "s/.*\\.//" /run/address) exec ${resolve('bin/tabbat')} "$@"\n`
+  const program = `#!/bin/sh\nexec ${resolve('bin/tabbat')} "$@"\n`
   writeFileSync(join(checkout, 'dist', `tabbat-linux-${arch()}`), program, { mode: 0o755 })
   // Users without rights must reach it.
   execFileSync('chmod', ['755', folder])
@@ -135,7 +144,8 @@ async function startMachine(folder: string, address: string): Promise<Machine> {
     'set -e',
     ...mounts,
     'mount -t tmpfs -o mode=755 tmpfs /run',
-    `echo ${address} > /run/address`,
+    'until ip link set eth0 up 2> /dev/null; do sleep 0.1; done',
+    `ip address add ${address}/24 dev eth0; ip link set lo up`,
     'install -d -m 2775 -o postgres -g postgres /run/postgresql',
     `mount --bind ${join(folder, 'root')} /root`,
     'mkdir -p /usr/local/sbin /usr/local/bin',
@@ -150,17 +160,27 @@ async function startMachine(folder: string, address: string): Promise<Machine> {
     `touch ${isUp}`,
     'exec sleep infinity',
   ].join('\n')
-  const { child, output } = runInBackground('unshare', ['--mount', 'bash', '-c', script])
+  const { child, output } = runInBackground('unshare', ['--mount', '--net', 'bash', '-c', script])
   const machine = { pid: child.pid ?? 0, folder: own }
+  await waitUntil(`the network of ${address}`, async () => connect(address, machine))
   await waitUntil(`machine ${address}`, async () => existsSync(isUp)).catch((error) => {
     throw new Error(`${error}\n${output()}`)
   })
   return machine
 }
 
+/** False as long as the machine has no namespace of its own. */
+function connect(address: string, { pid }: Machine): boolean {
+  if (readlinkSync(`/proc/${pid}/ns/net`) === readlinkSync('/proc/self/ns/net')) return false
+  const name = `machine${address.split('.').at(-1)}`
+  const peer = ['type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid)]
+  execFileSync('ip', ['link', 'add', name, 'master', BRIDGE, 'up', ...peer])
+  return true
+}
+
 function enterMachine({ pid }: Machine, script: string, cwd: string) {
   const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-  return spawnSync('nsenter', ['-t', String(pid), '-m', 'bash', '-c', `cd ${cwd}\n${script}`], {
+  return spawnSync('nsenter', ['-t', String(pid), '-m', '-n', 'bash', '-c', `cd ${cwd}\n${script}`], {
     env: { PATH: path, HOME: '/root' },
     encoding: 'utf8',
   })

@@ -11,6 +11,8 @@ export type Member = {
   readonly dataDir: string
   readonly port: number
   readonly restPort: number
+  /** The variables of its Patroni. */
+  readonly environment: Readonly<Record<string, string>>
   /** The last lines of Patroni. */
   readonly output: () => string
   /** The process id of PostgreSQL. */
@@ -28,6 +30,7 @@ export type Member = {
 }
 
 export const PASSWORD = 'battery'
+const REST_USER = 'patroni'
 export const BIN_DIR = globSync('/usr/lib/postgresql/*/bin/pg_rewind')
   .sort()
   .at(-1)
@@ -59,13 +62,30 @@ export function whyNoMember(): string | undefined {
   }
 }
 
+/** Sends a change to the REST API of Patroni. */
+export async function sendToPatroni(
+  { restPort }: Pick<Member, 'restPort'>,
+  method: string,
+  path: string,
+  body: object,
+): Promise<void> {
+  const reply = await fetch(`http://127.0.0.1:${restPort}/${path}`, {
+    method,
+    headers: { authorization: AUTHORIZATION },
+    body: JSON.stringify(body),
+  })
+  if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`)
+}
+
+export const AUTHORIZATION = `Basic ${btoa(`${REST_USER}:${PASSWORD}`)}`
+
 /** More environment of a member, and so of its PostgreSQL. */
 export type MemberEnvironment = (member: Pick<Member, 'dataDir' | 'port'>) => Record<string, string>
 
 export async function createMember(
   folder: string,
   number: number,
-  etcd: string,
+  etcd: Readonly<Record<string, string>>,
   toEnvironment: MemberEnvironment,
 ): Promise<Member> {
   const name = `postgres${number}`
@@ -74,9 +94,9 @@ export async function createMember(
   const data = join(home, 'data')
   const env: Record<string, string> = {
     ...toEnvironment({ dataDir: data, port }),
+    ...etcd,
     HOME: home,
     PATRONI_NAME: name,
-    PATRONI_ETCD_HOSTS: etcd,
     PATRONI_POSTGRESQL_DATA_DIR: data,
     PATRONI_POSTGRESQL_BIN_DIR: BIN_DIR ?? '',
     PATRONI_POSTGRESQL_PGPASS: join(home, 'pgpass'),
@@ -89,6 +109,7 @@ export async function createMember(
     SUPERUSER: 'postgres',
     REPLICATION: 'replicator',
     REWIND: 'rewinder',
+    RESTAPI: REST_USER,
   })) {
     env[`PATRONI_${role}_USERNAME`] = user
     env[`PATRONI_${role}_PASSWORD`] = PASSWORD
@@ -102,6 +123,7 @@ export async function createMember(
     dataDir: data,
     port,
     restPort,
+    environment: env,
     output: () => patroni?.output().slice(-3000) ?? '',
     pid: () => readPid(data),
     start,

@@ -1,6 +1,8 @@
-import { mkdtempSync } from 'node:fs'
+import { chownSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createCertificate, type TestCertificate } from '../certificate.ts'
 import { execute, findFreePort } from '../postgres.ts'
 import {
   account,
@@ -9,16 +11,17 @@ import {
   type MemberEnvironment,
   newFolder,
   PASSWORD,
+  sendToPatroni,
   signalIfThere,
   whyNoMember,
 } from './patroni-member.ts'
-import { type RunningProgram, runInBackground, waitUntil, whyMissing } from './programs.ts'
+import { runInBackground, waitUntil, whyMissing } from './programs.ts'
 
 /** Two members and etcd, with deploy/patroni/patroni.yaml. */
 export type PatroniCluster = {
   readonly members: readonly [Member, Member]
-  /** The address of etcd. */
-  readonly etcd: string
+  /** The variables with which Patroni reaches etcd. */
+  readonly etcd: Readonly<Record<string, string>>
   readonly leader: () => Promise<Member>
   readonly standby: () => Promise<Member>
   /** A primary, and a standby on whose disk every commit is before it is confirmed, and which has all of the primary. */
@@ -40,8 +43,8 @@ export async function startPatroni(toEnvironment: MemberEnvironment = () => ({})
   const folder = newFolder(mkdtempSync(join(tmpdir(), 'tabbat-patroni-')))
   const etcd = await startEtcd(newFolder(join(folder, 'etcd')))
   const members = [
-    await createMember(folder, 1, etcd.address, toEnvironment),
-    await createMember(folder, 2, etcd.address, toEnvironment),
+    await createMember(folder, 1, etcd.environment, toEnvironment),
+    await createMember(folder, 2, etcd.environment, toEnvironment),
   ] as const
   for (const member of members) {
     member.start()
@@ -66,7 +69,7 @@ export async function startPatroni(toEnvironment: MemberEnvironment = () => ({})
   const toUrl = (hosts: string, name: string) => `postgres://postgres:${PASSWORD}@${hosts}/${name}`
   return {
     members,
-    etcd: etcd.address,
+    etcd: etcd.environment,
     leader,
     standby: () => find(/^sync_standby$/),
     untilSynchronous: () =>
@@ -81,10 +84,8 @@ export async function startPatroni(toEnvironment: MemberEnvironment = () => ({})
         throw new Error([error, ...members.map(({ output }) => output())].join('\n\n'))
       }),
     switchOver: async () => {
-      const { name, restPort } = await leader()
-      const body = JSON.stringify({ leader: name })
-      const reply = await fetch(`http://127.0.0.1:${restPort}/switchover`, { method: 'POST', body })
-      if (!reply.ok) throw new Error(`switchover: ${reply.status} ${await reply.text()}`)
+      const member = await leader()
+      await sendToPatroni(member, 'POST', 'switchover', { leader: member.name })
     },
     createDatabase: async (name) => {
       const { port } = await leader()
@@ -109,27 +110,51 @@ async function hasCaughtUp(url: string): Promise<boolean> {
   return standby?.count === 1
 }
 
-/** The v2 API is the one of deploy/patroni/patroni.yaml. */
-async function startEtcd(folder: string): Promise<{ program: RunningProgram; address: string }> {
+/** With the v2 API of deploy/patroni/patroni.yaml, and for clients with its certificate only, as in docs/production.md. */
+async function startEtcd(folder: string) {
   const [client, peer] = [`127.0.0.1:${await findFreePort()}`, `http://127.0.0.1:${await findFreePort()}`]
-  const url = `http://${client}`
-  const clients = ['--listen-client-urls', url, '--advertise-client-urls', url]
-  const peers = [
-    '--listen-peer-urls',
-    peer,
-    '--initial-advertise-peer-urls',
-    peer,
-    '--initial-cluster',
-    `default=${peer}`,
-  ]
-  const program = runInBackground(
-    'etcd',
-    ['--enable-v2=true', '--data-dir', folder, ...clients, ...peers],
-    account,
-  )
-  await waitUntil('etcd answers', async () => (await fetch(`${url}/health`)).ok)
-  return { program, address: client }
+  const url = `https://${client}`
+  const certificate = createCertificate()
+  // The certificate is its own authority.
+  const [cert, key] = [join(folder, 'etcd.crt'), join(folder, 'etcd.key')]
+  writeFileSync(cert, certificate.cert)
+  writeFileSync(key, certificate.key, { mode: 0o600 })
+  if (account.uid !== undefined && account.gid !== undefined) chownSync(key, account.uid, account.gid)
+  const options = {
+    'data-dir': join(folder, 'data'),
+    'listen-client-urls': url,
+    'advertise-client-urls': url,
+    'listen-peer-urls': peer,
+    'initial-advertise-peer-urls': peer,
+    'initial-cluster': `default=${peer}`,
+    'cert-file': cert,
+    'key-file': key,
+    'trusted-ca-file': cert,
+  }
+  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
+  const program = runInBackground('etcd', ['--enable-v2=true', '--client-cert-auth', ...args], account)
+  await waitUntil('etcd answers', async () => (await askEtcd(client, certificate)) === 200)
+  const environment = {
+    PATRONI_ETCD_HOSTS: client,
+    PATRONI_ETCD_CACERT: cert,
+    PATRONI_ETCD_CERT: cert,
+    PATRONI_ETCD_KEY: key,
+  }
+  return { program, environment }
 }
+
+/** The status of its answer to a client with this certificate. */
+export const askEtcd = (
+  address: string,
+  certificate?: Pick<TestCertificate, 'cert' | 'key'>,
+): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    get(
+      `https://${address}/v2/keys/`,
+      { ...certificate, agent: false, rejectUnauthorized: false },
+      (response) => resolve(response.resume().statusCode),
+    ).on('error', reject)
+  })
 
 /** From whichever Patroni answers. */
 async function readCluster(members: readonly Member[]): Promise<Answer> {
