@@ -307,6 +307,7 @@ function toQuestion(values: Values): Question {
     number: text('number') ?? '',
     phone: text('phone')?.slice(1) ?? text('phone_234')?.slice(3) ?? '',
     reference: text('reference') ?? '',
+    callId: text('call_id') ?? '',
     details,
     at: new Date(text('time') ?? Number(text('time_ms') ?? 0)),
   }

@@ -39,6 +39,7 @@ export const smileid: VendorScript = {
     if (fault === 'no_funds') return error(402, '2299', 'Insufficient wallet balance')
     const kind = KINDS[input.id_type as keyof typeof KINDS]
     if (kind === undefined || !isComplete(input)) return error(400, '2213', 'A required parameter is missing')
+    if (!isNewJob(input)) return error(400, '2215', 'Error - Job already exists for job_id')
     const number = String(input.id_number)
     if (fault === 'error_in_200')
       return toResult(input, '1015', `Error - Queried Database Unavailable. ${CANARY}`)
@@ -72,6 +73,18 @@ function isComplete(input: Record<string, unknown>): boolean {
   const texts = [...REQUIRED.map((name) => input[name]), job_id, user_id]
   const areGiven = texts.every((text) => typeof text === 'string' && text !== '')
   return areGiven && input.country === 'NG' && String(job_type) === '5'
+}
+
+const MAX_JOBS = 100_000
+const jobs = new Set<unknown>()
+
+/** A job id is used once. The vendor keeps all of them; here the oldest are forgotten. */
+function isNewJob({ partner_params }: Record<string, unknown>): boolean {
+  const { job_id } = partner_params as Record<string, unknown>
+  if (jobs.has(job_id)) return false
+  jobs.add(job_id)
+  if (jobs.size > MAX_JOBS) jobs.delete(jobs.values().next().value)
+  return true
 }
 
 const isWellFormed = (number: string, isVirtual: boolean) =>

@@ -16,6 +16,7 @@ import { type OrderKind, toCallOrder } from './source-order.ts'
 import { SOURCE_PROBLEMS } from './source-problem.ts'
 import type { PublishedState, SourceTable, Spent } from './source-table.ts'
 import { type Money, type Prices, priceOf, type SpendLeases, toPrices } from './spend-leases.ts'
+import { createCallId } from './vendor-file/template.ts'
 
 export type SourceDeps = {
   readonly config: SourceSettings
@@ -229,8 +230,9 @@ export async function makeOwnCall<T>(
   const entries = withAuthor([{ phase: 'source_checked', detail }], deps.author)
   const money = kind ? await pay(deps, source, kind, entries) : undefined
   if (!money) await deps.audit.recordWith({}, entries)
+  const reference = `chk_${createCallId()}`
   try {
-    return await withDeadline(TIMEOUT_MS, (limit) => run({ signal: limit, reference: 'check' }), signal)
+    return await withDeadline(TIMEOUT_MS, (limit) => run({ signal: limit, reference }), signal)
   } catch (error) {
     if (money && error instanceof SourceError && !isPaid(error))
       await deps.leases.refundLate({ ...money, id: randomUUID() })

@@ -39,6 +39,8 @@ export const SOURCE_PROBLEMS = {
   credentials: 'The vendor does not accept the credentials. Check them in the settings and at the vendor.',
   funds: 'The account at the vendor has no funds. Top it up.',
   too_many: 'The vendor answered that there are too many calls. Ask it for a higher limit.',
+  repeated_call:
+    'The vendor has got a call with this id before, and does not answer it again. Its file must send {call_id}, which differs for each call.',
   vendor_failed: 'The vendor reported an internal error. Try again later.',
   vendor_down: 'The vendor reported that its own source (NIMC or NIBSS) does not answer. Try again later.',
 } as const

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { toBvnPerson } from '../../src/simulator/people.ts'
 import type { StandIn } from '../../src/simulator/stand-in.ts'
 
@@ -59,7 +59,7 @@ export const toSmileInput = (vendor: StandIn, id_type: string, id_number: string
     country: 'NG',
     id_type,
     id_number,
-    partner_params: { job_id: 'job-1', user_id: 'user-1', job_type: 5 },
+    partner_params: { job_id: randomUUID(), user_id: 'user-1', job_type: 5 },
     source_sdk: 'rest_api',
     source_sdk_version: '1.0.0',
   }

@@ -240,6 +240,18 @@ describe('Smile ID', () => {
     },
   )
 
+  it('refuses a second job with the same id, but not one after a request that had no job', async () => {
+    const input = toInput()
+    const send = async (change: object) => {
+      const { status, body } = await postSmile(vendor(), { ...input, ...change })
+      return [status, body.code ?? body.ResultCode]
+    }
+    expect(await send({ signature: 'x' })).toEqual([400, '2204'])
+    expect(await send({ id_number: undefined })).toEqual([400, '2213'])
+    expect(await send({ id_number: UNKNOWNS.bvn })).toEqual([200, '1013'])
+    expect(await send({})).toEqual([400, '2215'])
+  })
+
   it('signs its answers', async () => {
     const { body } = await postSmile(vendor(), toInput())
     const text = `${body.timestamp}${settingOf(vendor(), 'SMILEID_PARTNER_ID')}sid_request`

@@ -66,6 +66,21 @@ it('keeps no money of a check that could not be recorded', async () => {
   expect(steps).toEqual(['lose'])
 })
 
+it('has a reference of its own, another one for each call', async () => {
+  const references: string[] = []
+  const source: Source = {
+    name: 'acme',
+    isExternal: true,
+    findNin: async (_query, { reference }) => {
+      references.push(reference)
+      return { found: false }
+    },
+  }
+  for (let calls = 0; calls < 3; calls++) await checkSource(source, LISTS, createDeps().deps)
+  for (const reference of references) expect(reference).toMatch(/^chk_[0-9a-f]{32}$/)
+  expect(new Set(references).size).toBe(3)
+})
+
 it('makes no call above the cap, and counts no spend for lists or unavailable operations', async () => {
   const { deps, steps } = createDeps({ capped: true })
   await expect(checkSource(toSource(steps), LISTS, deps)).rejects.toThrow('exceed its daily cap')

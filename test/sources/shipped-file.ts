@@ -11,7 +11,7 @@ import { SHIPPED_VENDORS } from '../../src/sources/vendors.ts'
 /** The parts of a question that differ from the usual ones. */
 type Asked = { readonly number?: string; readonly details?: PersonDetails }
 
-const QUESTION = { phone: '8031234567', reference: 'ver_test', at: new Date(0) }
+const QUESTION = { phone: '8031234567', reference: 'ver_test', callId: 'a1b2', at: new Date(0) }
 
 const NOW = new Date('2026-11-17T06:00:00.000Z')
 

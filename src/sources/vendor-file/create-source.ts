@@ -10,7 +10,7 @@ import { compileAnswer } from './answer.ts'
 import { compileErrorText, compilePath, compileRules, ruleError } from './rules.ts'
 import { DECOY, toSampleReply } from './sample-reply.ts'
 import type { OperationName, VendorFile, VendorRule } from './schema.ts'
-import { compileRequest, NO_QUESTION, type Question, type SettingValues } from './template.ts'
+import { compileRequest, createCallId, NO_QUESTION, type Question, type SettingValues } from './template.ts'
 
 /** The vendor that a file describes. */
 export function createFileSource(
@@ -28,7 +28,8 @@ export function createFileSource(
       { phone, details }: { readonly phone: string; readonly details?: PersonDetails | undefined },
       call: Call,
     ): Promise<Answer<NinRecord & BvnRecord>> => {
-      const question = { number, phone, details, reference: call.reference, at: now() }
+      const { reference } = call
+      const question = { number, phone, details, reference, callId: createCallId(), at: now() }
       const reply = await sendWithToken(toRequest(question), call)
       call.onRule?.(toRule(reply, question))
       return read(reply, question).answer as Answer<NinRecord & BvnRecord>

@@ -11,6 +11,7 @@ export const OUTCOME_TEXTS: Readonly<Record<OutcomeName, string>> = {
   refused: 'failure: the credentials are not accepted',
   no_funds: 'failure: the account has no funds',
   throttled: 'failure: too many calls',
+  repeated: 'failure: the vendor has got a call with this id before, and does not answer it again',
   malformed_request: 'failure: the vendor does not accept the request',
   failure: 'failure: the vendor or its own source does not work for now',
   contradiction: 'failure: the answer says two things at the same time',

@@ -127,6 +127,7 @@ const FAILURES: Readonly<Partial<Record<OutcomeName, readonly [SourceFailure, So
   refused: ['refused', 'credentials'],
   no_funds: ['refused', 'funds'],
   throttled: ['throttled', 'too_many'],
+  repeated: ['refused', 'repeated_call'],
   malformed_request: ['bad_response', 'rejected'],
   failure: ['unreachable', 'vendor_down'],
   contradiction: ['bad_response', 'contradictory'],

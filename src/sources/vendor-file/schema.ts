@@ -137,6 +137,7 @@ export const OUTCOMES = [
   'refused',
   'no_funds',
   'throttled',
+  'repeated',
   'malformed_request',
   'failure',
   'contradiction',

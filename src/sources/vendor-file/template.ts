@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { type PersonDetails, toLocalPhone } from '../../contract/person.ts'
 import { readDay, toHyphenatedDay, toIsoDay, toNumericDay } from '../../contract/time.ts'
 import type { HttpRequest } from '../source.ts'
@@ -11,8 +11,13 @@ export type Question = {
   readonly phone: string
   readonly details?: PersonDetails | undefined
   readonly reference: string
+  /** See `createCallId`. */
+  readonly callId: string
   readonly at: Date
 }
+
+/** Another one for each call, also for those of one verification: some vendors refuse an id that they have seen. */
+export const createCallId = (): string => randomUUID().replaceAll('-', '')
 
 export type SettingValues = Readonly<Record<string, unknown>>
 type Value = (question: Question) => unknown
@@ -36,6 +41,7 @@ export const VALUES: Readonly<Record<string, Value>> = {
   date_of_birth_numeric: toDay(toNumericDay),
   date_of_birth_short: toDay(toHyphenatedDay),
   reference: ({ reference }) => reference,
+  call_id: ({ callId }) => callId,
   time: ({ at }) => at.toISOString(),
   time_ms: ({ at }) => at.getTime(),
 }
@@ -185,4 +191,4 @@ function compileBasic(
 }
 
 /** For requests that are about no person, such as that for a token. */
-export const NO_QUESTION: Question = { number: '', phone: '', reference: '', at: new Date(0) }
+export const NO_QUESTION: Question = { number: '', phone: '', reference: '', callId: '', at: new Date(0) }

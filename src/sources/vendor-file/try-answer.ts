@@ -61,6 +61,7 @@ export function tryAnswer(name: string, file: VendorFile, reply: HttpReply, opti
   const ask = (asked: Trial['asked']): Question => ({
     ...asked,
     reference: 'ver_try',
+    callId: 'try',
     at: new Date(),
     ...(options.hasNames && { details: NAMES }),
   })

@@ -1,8 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { expect, it } from 'vitest'
+import { loadConfig } from '../../../src/context/config.ts'
 import { toNinPerson, toPhoneCoreOf } from '../../../src/simulator/people.ts'
 import { smileid } from '../../../src/simulator/smileid.ts'
 import { openStandIn } from '../../../src/simulator/stand-in.ts'
+import { isPaid } from '../../../src/sources/guard/call-guard.ts'
+import { openVendor } from '../../../src/sources/open-vendor.ts'
 import { bearer, openTestApp } from '../../app.ts'
 import { useShippedFile } from '../shipped-file.ts'
 import bvnRecord from './bvn.expected.json' with { type: 'json' }
@@ -12,7 +15,8 @@ import nin from './nin.json' with { type: 'json' }
 import virtualNinRecord from './virtual-nin.expected.json' with { type: 'json' }
 import virtualNin from './virtual-nin.json' with { type: 'json' }
 
-const { ask, toNinRecord, toBvnRecord } = useShippedFile('smileid')
+const { ask, create, toNinRecord, toBvnRecord } = useShippedFile('smileid')
+const VALUES = { partner_id: '023', api_key: 'key', path: '/v1/id_verification' }
 
 it('converts the documented answers to the shape of the contract', () => {
   expect(toNinRecord(nin)).toEqual(ninRecord)
@@ -47,7 +51,7 @@ it.each([
         country: 'NG',
         id_type,
         id_number,
-        partner_params: { job_id: 'ver_test', user_id: 'ver_test', job_type: 5 },
+        partner_params: { job_id: expect.stringMatching(/^[0-9a-f]{32}$/), user_id: 'ver_test', job_type: 5 },
         source_sdk: 'rest_api',
         source_sdk_version: '1.0.0',
       },
@@ -63,6 +67,31 @@ const result = (ResultCode: string, ResultText: string, more: object = {}) => ({
   Actions: NONE,
   IDNumber: '12345678901',
   ...more,
+})
+
+const JOB_EXISTS = { code: '2215', error: 'Error - Job already exists for job_id' }
+
+it('neither pays for a repeated job nor reads it as "no such person", whatever the operator lists', async () => {
+  const values = { ...VALUES, not_found: [JOB_EXISTS.error] }
+  const source = create(values, { send: async () => ({ status: 400, body: JOB_EXISTS }) })
+  const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+  const failure = await source.findNin?.({ nin: '12345678901', phone: '8031234567' }, call).catch((e) => e)
+  expect(failure).toMatchObject({ reason: 'refused', problem: 'repeated_call' })
+  expect(isPaid(failure)).toBe(false)
+})
+
+it('is asked again for a verification that it could not answer before', async () => {
+  const vendor = await openStandIn(smileid)
+  const { vendors } = loadConfig(vendor.settings, '')
+  const source = await openVendor('smileid', { vendors, allowPrivate: false })
+  const query = { nin: '12345678901', phone: toPhoneCoreOf('12345678901') }
+  const find = () => source.findNin?.(query, { signal: AbortSignal.timeout(20_000), reference: 'ver_same' })
+  vendor.fail('error_in_200')
+  await expect(find()).rejects.toMatchObject({ problem: 'vendor_down' })
+  vendor.fail(undefined)
+  expect(await find()).toMatchObject({ found: true })
+  await source.close?.()
+  await vendor.close()
 })
 
 it('reads 1013 as "no such person", with the reference', async () => {
@@ -88,6 +117,7 @@ it.each([
   [400, { code: '2204', error: 'A parameter is of the wrong data type' }, 'unlisted'],
   [400, { code: '2213', error: 'A required parameter is missing' }, 'rejected'],
   [402, { code: '2299', error: 'Insufficient wallet balance' }, 'funds'],
+  [400, JOB_EXISTS, 'repeated_call'],
 ])('fails after %i %j: %s', async (status, body, problem) => {
   await expect(ask('nin', { status, body })).rejects.toMatchObject({ problem })
 })

@@ -167,6 +167,7 @@ export const CASES: Readonly<Record<string, readonly Case[]>> = {
   }),
   smileid: [
     nin(404, { error: 'Unknown' }, 'not_found', { settings: { not_found: ['unknown'] } }),
+    nin(400, { code: '2215', error: 'Error - Job already exists for job_id' }, 'refused/repeated_call'),
     ...(
       [
         ['1012', { Actions: { Verify_ID_Number: 'Verified' } }, 'found'],

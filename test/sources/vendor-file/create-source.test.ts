@@ -66,6 +66,25 @@ describe('a vendor of a file', () => {
     expect(source).toMatchObject({ name: 'acme', isExternal: true, acceptsVirtualNin: true })
   })
 
+  it('sends another {call_id} with each call, and the same one everywhere in a call', async () => {
+    const asked = { number: '{number}', job: '{call_id}', ref: '{reference}' }
+    const nin = {
+      request: { method: 'POST' as const, path: '/nin', headers: { 'x-call': '{call_id}' }, body: asked },
+    }
+    const source = open(body({ data: RECORD }), { ...FILE, operations: { nin } } as VendorFile)
+    for (let calls = 0; calls < 20; calls++)
+      await source.findNin?.({ nin: '12345678901', phone: '8031234567' }, CALL)
+    const sent = source.sent.map(({ headers, body }) => ({
+      header: headers?.['x-call'],
+      ...(body as { readonly job: string; readonly ref: string }),
+    }))
+    for (const { header, job, ref } of sent) {
+      expect(job).toMatch(/^[0-9a-f]{32}$/)
+      expect([header, ref]).toEqual([job, 'ver_1'])
+    }
+    expect(new Set(sent.map(({ job }) => job)).size).toBe(20)
+  })
+
   it('has no answer when it says "no such person" beside the person', async () => {
     const other = { ...RECORD, tel: '08039999999' }
     await expect(ask(body({ code: '44', data: RECORD }))).rejects.toMatchObject({

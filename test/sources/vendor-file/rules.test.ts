@@ -168,6 +168,7 @@ describe('a reply that is no answer', () => {
     ['refused', 'refused/credentials'],
     ['no_funds', 'refused/funds'],
     ['throttled', 'throttled/too_many'],
+    ['repeated', 'refused/repeated_call'],
     ['malformed_request', 'bad_response/rejected'],
     ['failure', 'unreachable/vendor_down'],
     ['contradiction', 'bad_response/contradictory'],

@@ -8,6 +8,7 @@ const QUESTION: Question = {
   phone: '8031234567',
   details: { first_name: 'Ada', last_name: 'Obi', date_of_birth: '1990-01-05' },
   reference: 'ver_1',
+  callId: 'a1b2',
   at: new Date('2026-11-17T08:00:00.123Z'),
 }
 const SETTINGS = { key: 'secret', app: 'a/b', on: 'on', off: 'off', path: '/v2/{number}/x', count: 7 }
@@ -29,6 +30,7 @@ describe('a value', () => {
     ['date_of_birth_numeric', '05-01-1990'],
     ['date_of_birth_short', '05-Jan-1990'],
     ['reference', 'ver_1'],
+    ['call_id', 'a1b2'],
     ['time', '2026-11-17T08:00:00.123Z'],
     ['time_ms', 1_794_902_400_123],
     ['key', 'secret'],
