@@ -41,8 +41,9 @@ export function readEnvFile(path: string): Record<string, string | undefined> {
     // Before it is opened: opening a pipe waits for its writer.
     refuseUntrustedStats(resolve(path), stats)
     refuseUntrustedPath(path)
-    return withoutEmpty(parseEnv(readTrusted(path)))
+    return withoutEmpty(parseEnvText(path, readTrusted(path)))
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     if (error instanceof UntrustedPath) throw new ConfigError([error.message])
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return {}
@@ -53,6 +54,13 @@ export function readEnvFile(path: string): Record<string, string | undefined> {
         : `${resolve(path)} cannot be read (${code}). Put a file there, or remove it`,
     ])
   }
+}
+
+/** Editors of Windows begin a file with a byte order mark, which would be a part of the first name, or write UTF-16. */
+function parseEnvText(path: string, text: string) {
+  if (text.includes('\0'))
+    throw new ConfigError([`${resolve(path)} is not UTF-8, but perhaps UTF-16. Save it as UTF-8`])
+  return parseEnv(text.replace(/^\uFEFF/, ''))
 }
 
 /** Undefined if there is none, or if it is in a folder that this user may not enter, as after `sudo -u` in /root. */

@@ -86,6 +86,27 @@ describe('the settings', () => {
     expect(() => loadConfig({}, settingFolder)).toThrow(`${settingFolder} cannot be read (EISDIR)`)
   })
 
+  it('are read from a .env with a byte order mark and the line ends of Windows', () => {
+    const lines = '\uFEFFTABBAT_PORT=1\r\nTABBAT_HOST="::1"\r\n# a comment\r\nTABBAT_RATE_LIMIT=off\r\n'
+    expect(loadConfig({}, writeSettingFile('.env', lines))).toMatchObject({
+      port: 1,
+      host: '::1',
+      rateLimit: 'off',
+      unknownSettings: [],
+    })
+  })
+
+  it.each([
+    ['with', '\uFEFF'],
+    ['without', ''],
+  ])('refuse a .env in UTF-16 %s a byte order mark', (_, mark) => {
+    const text = Buffer.from(`${mark}TABBAT_PORT=1\r\n`, 'utf16le')
+    for (const bytes of [text, Buffer.from(text).swap16()])
+      expect(() => loadConfig({}, writeSettingFile('.env', bytes))).toThrow(
+        `${join(settingFolder, '.env')} is not UTF-8, but perhaps UTF-16. Save it as UTF-8`,
+      )
+  })
+
   it('name a .env with secrets that every user can read', () => {
     const secret = `TABBAT_ROOT_KEY=${'ab'.repeat(32)}\n`
     const exposed = (content: string, mode: number) =>

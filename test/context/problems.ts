@@ -7,7 +7,7 @@ import { ConfigError } from '../../src/settings/environment.ts'
 export const settingFolder = mkdtempSync(join(tmpdir(), 'tabbat-config-'))
 
 /** Writes a file for a setting that names one, and returns its path. */
-export function writeSettingFile(name: string, content: string, mode = 0o600): string {
+export function writeSettingFile(name: string, content: string | Uint8Array, mode = 0o600): string {
   const path = join(settingFolder, name)
   writeFileSync(path, content)
   chmodSync(path, mode)
