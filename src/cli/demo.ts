@@ -13,7 +13,7 @@ import { UserError } from '../errors.ts'
 import { toOwnCommand } from '../rehearsal/program.ts'
 import type { Receiver } from '../rehearsal/receiver.ts'
 import { dim, failWith, say, strong, toCount } from '../server/terminal.ts'
-import { readEnvFile, readEnvironment, withoutEmpty } from '../settings/environment.ts'
+import { readEnvironment, readGiven } from '../settings/environment.ts'
 import { addHelp } from './help.ts'
 
 type Options = {
@@ -104,7 +104,7 @@ async function runDemo(options: Options): Promise<void> {
 
 /** No setting is used. This one would be mistaken for the place of the demonstration. */
 function refuseRealSettings(): void {
-  const given = { ...readEnvFile('.env'), ...withoutEmpty(readEnvironment()) }
+  const given = readGiven()
   if (given.TABBAT_DATABASE_URL !== undefined)
     throw new UserError(
       'TABBAT_DATABASE_URL is set. A demonstration is never made in PostgreSQL. Run this without the setting.',

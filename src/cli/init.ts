@@ -20,8 +20,7 @@ import { createKey, type NewKey } from '../keys/manage.ts'
 import { hasPublicSandboxKey, toSandboxCall } from '../keys/sandbox-key.ts'
 import { dim, failWith, say, sayJson, strong, warn } from '../server/terminal.ts'
 import { toEnvBlock } from '../settings/env-file.ts'
-import { readEnvironment, withoutEmpty } from '../settings/environment.ts'
-import type { Environment } from '../settings/read-settings.ts'
+import { mergeGiven, readEnvironment, withoutEmpty } from '../settings/environment.ts'
 import { type InvalidSetting, type Setting, wholeNumber } from '../settings/setting.ts'
 import { readVendors } from '../sources/vendor-reader.ts'
 import type { Vendor } from '../sources/vendors.ts'
@@ -121,7 +120,7 @@ async function runInit(options: InitOptions): Promise<void> {
 
 /** The settings without sources: the credentials of a vendor may still be missing. */
 function loadSetupConfig({ values }: Answers): Config {
-  const given: Environment = { ...Object.fromEntries(values), ...withoutEmpty(readEnvironment()) }
+  const given = mergeGiven(Object.fromEntries(values), readEnvironment())
   const { ninSources, bvnSources, catalogueSources, catalogueSync } = SETTINGS
   const left = new Set([ninSources, bvnSources, catalogueSources, catalogueSync].map(({ env }) => env))
   for (const { settings } of readKnownVendors().vendors.values())
@@ -256,7 +255,7 @@ function sayDone({ config, rootKeys }: CommandContext, { key, link, rootKey, mis
 /** The same check as at the start of the server: it may need one of several settings. */
 function listMissing({ vendor, values }: Answers, config: Config): string[] {
   if (!vendor) return []
-  const given = withoutEmpty({ ...Object.fromEntries(values), ...withoutEmpty(readEnvironment()) })
+  const given = withoutEmpty(mergeGiven(Object.fromEntries(values), readEnvironment()))
   const problems: string[] = []
   readVendors(new Map([[vendor.name, vendor]]), new Set([vendor.name]), given, config, problems)
   return problems.flatMap((problem) => /^(\w+) is required to use /.exec(problem)?.[1] ?? [])

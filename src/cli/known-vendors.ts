@@ -1,6 +1,6 @@
 import { SETTINGS } from '../context/config.ts'
 import { UserError } from '../errors.ts'
-import { ConfigError, readEnvFile, readEnvironment, withoutEmpty } from '../settings/environment.ts'
+import { ConfigError, readGiven } from '../settings/environment.ts'
 import { type Environment, readSettings } from '../settings/read-settings.ts'
 import {
   type LoadedFile,
@@ -40,8 +40,6 @@ export function requireKnownVendor({ vendors, problems }: KnownVendors, name: st
   if (problems.length > 0) throw new ConfigError(problems)
   throw new UserError(`There is no such vendor. Choose one of ${[...vendors.keys()].join(', ')}.`)
 }
-
-const readGiven = (): Environment => ({ ...readEnvFile('.env'), ...withoutEmpty(readEnvironment()) })
 
 /** The folder with the vendor files of the operator. */
 export const readVendorsFolder = (): string | undefined => readGiven()[SETTINGS.vendorsDir.env]

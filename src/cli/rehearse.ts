@@ -10,7 +10,7 @@ import { type Finding, toExitCode, toTime, toTimes, WORDS } from '../rehearsal/f
 import { type Report, toHeadline, toReportJson, toReportPage } from '../rehearsal/report-page.ts'
 import type { Stage } from '../rehearsal/stage.ts'
 import { dim, failWith, say, strong } from '../server/terminal.ts'
-import { readEnvFile, readEnvironment, withoutEmpty } from '../settings/environment.ts'
+import { readGiven } from '../settings/environment.ts'
 import { databaseUrl, isLoopback } from '../settings/setting.ts'
 import { VERSION } from '../version.ts'
 import { printDatabase } from './database.ts'
@@ -127,7 +127,7 @@ async function runRehearse(options: Options): Promise<void> {
   const stage = await openStage(
     {
       config,
-      given: { ...readEnvFile('.env'), ...withoutEmpty(readEnvironment()) },
+      given: readGiven(),
       backup: options.backup,
       databaseUrl: options.databaseUrl,
       failoverCommand: options.failoverCommand,

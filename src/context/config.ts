@@ -10,7 +10,7 @@ import { listNoticeProblems, NOTICE_SETTINGS } from '../notices/settings.ts'
 import { PEOPLE_SETTINGS } from '../people/settings.ts'
 import { RECORD_SETTINGS, SCRUB_SETTINGS } from '../registry/settings.ts'
 import { REQUEST_SETTINGS } from '../requests/settings.ts'
-import { ConfigError, readEnvFile, readEnvironment, withoutEmpty } from '../settings/environment.ts'
+import { ConfigError, mergeGiven, readEnvFile, readEnvironment } from '../settings/environment.ts'
 import { type Environment, listTlsProblems, readSettings } from '../settings/read-settings.ts'
 import {
   command,
@@ -128,8 +128,7 @@ export type Config = ValuesOf<typeof SETTINGS> & {
 /** Reads the settings: the environment first, then `.env`, then the defaults. */
 export function loadConfig(environment: Environment = readEnvironment(), envFile = '.env'): Config {
   const fromFile = readEnvFile(envFile)
-  const fromEnvironment = withoutEmpty(environment)
-  const given = { ...fromFile, ...fromEnvironment }
+  const given = mergeGiven(fromFile, environment)
   const problems: string[] = []
   const values = readSettings(SETTINGS, given, problems) as ValuesOf<typeof SETTINGS>
   const { ninSources = [], bvnSources = [], catalogueSources = [] } = values
@@ -172,15 +171,13 @@ export function loadConfig(environment: Environment = readEnvironment(), envFile
   problems.push(...listShareProblems(values), ...listSsoProblems(given))
   problems.push(...listTelemetryProblems(given, values), ...listNoticeProblems(values))
   if (problems.length > 0) throw new ConfigError(problems)
-  const shownSettings = listSettings(knownVendors).map((entry) =>
-    toShownSetting(entry, fromEnvironment, fromFile),
-  )
-  const hasSecrets = shownSettings.some(({ isSecret, origin }) => isSecret && origin === '.env')
+  const all = listSettings(knownVendors)
+  const hasSecrets = all.some(({ env, secret }) => secret && fromFile[env] !== undefined)
   return Object.freeze({
     ...values,
     vendors,
     knownVendors,
-    shownSettings,
+    shownSettings: all.map((entry) => toShownSetting(entry, given, environment)),
     exposedEnvFile: hasSecrets && isReadableByAll(envFile) ? envFile : undefined,
     unknownSettings: listUnknown(given, knownVendors),
   })
@@ -223,13 +220,13 @@ type ShownSetting = {
 
 function toShownSetting(
   { env, help, secret = false, fallback }: Setting<unknown>,
+  given: Environment,
   environment: Environment,
-  envFile: Environment,
 ): ShownSetting {
-  const text = environment[env] ?? envFile[env]
+  const text = given[env]
   const shown = { name: env, about: help, isSecret: secret, value: secret ? undefined : (text ?? fallback) }
-  if (text !== undefined) return { ...shown, origin: environment[env] === undefined ? '.env' : 'environment' }
-  if (secret && (environment[`${env}_FILE`] ?? envFile[`${env}_FILE`]) !== undefined)
-    return { ...shown, origin: 'file' }
+  // An empty variable is not set.
+  if (text !== undefined) return { ...shown, origin: environment[env] ? 'environment' : '.env' }
+  if (secret && given[`${env}_FILE`] !== undefined) return { ...shown, origin: 'file' }
   return { ...shown, origin: fallback === undefined ? 'unset' : 'default' }
 }

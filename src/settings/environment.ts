@@ -83,5 +83,20 @@ function readTrusted(path: string): string {
   }
 }
 
+/**
+ * What is set: by the environment, else by the file. A secret has two forms, X and X_FILE. If the environment has one of them, the file
+ * decides about neither.
+ */
+export function mergeGiven(fromFile: Environment, environment: Environment): Environment {
+  const fromEnvironment = withoutEmpty(environment)
+  const kept = Object.entries(fromFile).filter(([name]) => fromEnvironment[toOtherForm(name)] === undefined)
+  return { ...Object.fromEntries(kept), ...fromEnvironment }
+}
+
+const toOtherForm = (name: string) => (name.endsWith('_FILE') ? name.slice(0, -5) : `${name}_FILE`)
+
+/** What is set for this process, by its environment or by `.env`. */
+export const readGiven = (): Environment => mergeGiven(readEnvFile('.env'), readEnvironment())
+
 export const withoutEmpty = (environment: Environment): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))

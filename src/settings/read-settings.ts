@@ -17,6 +17,7 @@ export const isGiven = ({ env, secret }: Setting<unknown>, given: Environment) =
 
 function readSetting(entry: Setting<unknown>, given: Environment, problems: string[]): unknown {
   try {
+    refuseBothForms(entry, given)
     const text = given[entry.env] ?? readSettingFile(entry, given) ?? entry.fallback
     return text === undefined ? undefined : entry.read(text.trim())
   } catch (error) {
@@ -24,6 +25,11 @@ function readSetting(entry: Setting<unknown>, given: Environment, problems: stri
     problems.push(`${entry.env} ${error.message}`)
     return undefined
   }
+}
+
+function refuseBothForms({ env, secret }: Setting<unknown>, given: Environment): void {
+  if (secret && given[env] !== undefined && given[`${env}_FILE`] !== undefined)
+    throw new InvalidSetting(`excludes ${env}_FILE: keep one of them`)
 }
 
 function readSettingFile(entry: Setting<unknown>, given: Environment): string | undefined {

@@ -26,6 +26,37 @@ describe('the settings', () => {
     })
   })
 
+  it('come from the environment first, whichever form of a secret each place has', () => {
+    const [here, there] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    const path = writeSettingFile('root', `${here}\n`)
+    const read = (environment: Record<string, string>, lines: string) => {
+      const { rootKey, shownSettings } = loadConfig(environment, writeSettingFile('.env', lines))
+      return [rootKey, shownSettings.find(({ name }) => name === 'TABBAT_ROOT_KEY')?.origin]
+    }
+    const other = writeSettingFile('other', there)
+    const both = `TABBAT_ROOT_KEY=${there}\nTABBAT_ROOT_KEY_FILE=${other}\n`
+    for (const lines of [...both.trim().split('\n'), both]) {
+      expect(read({ TABBAT_ROOT_KEY_FILE: path }, lines)).toEqual([here, 'file'])
+      expect(read({ TABBAT_ROOT_KEY: here }, lines)).toEqual([here, 'environment'])
+    }
+    // An empty variable is not set.
+    expect(read({ TABBAT_ROOT_KEY_FILE: '' }, `TABBAT_ROOT_KEY=${there}`)).toEqual([there, '.env'])
+    // Of a vendor, too.
+    const vendor = 'TABBAT_BAXI_API_KEY=old\n'
+    const { vendors } = loadConfig({ TABBAT_BAXI_API_KEY_FILE: path }, writeSettingFile('.env', vendor))
+    expect(vendors.baxi).toMatchObject({ values: { apiKey: here } })
+  })
+
+  it('refuse both forms of a secret in one place', () => {
+    const key = 'ab'.repeat(32)
+    const path = writeSettingFile('root', key)
+    const problem = 'TABBAT_ROOT_KEY excludes TABBAT_ROOT_KEY_FILE: keep one of them'
+    expect(problemsOf({ TABBAT_ROOT_KEY: key, TABBAT_ROOT_KEY_FILE: path })).toEqual([problem])
+    const lines = `TABBAT_ROOT_KEY=${key}\nTABBAT_ROOT_KEY_FILE=${path}\n`
+    expect(() => loadConfig({}, writeSettingFile('.env', lines))).toThrow(problem)
+    expect(problemsOf({ TABBAT_ROOT_KEY: key, TABBAT_ROOT_KEY_FILE: '' })).toEqual([])
+  })
+
   it('report all problems together, without repeating a secret', () => {
     const problems = problemsOf({
       TABBAT_PORT: 'high',
@@ -114,6 +145,9 @@ describe('the settings', () => {
     expect(exposed(secret, 0o644)).toBe(join(settingFolder, '.env'))
     expect(exposed(secret, 0o640)).toBeUndefined()
     expect(exposed('TABBAT_PORT=1\n', 0o644)).toBeUndefined()
+    // Also if the environment has another value.
+    const path = writeSettingFile('.env', secret, 0o644)
+    expect(loadConfig({ TABBAT_ROOT_KEY: 'cd'.repeat(32) }, path).exposedEnvFile).toBe(path)
   })
 
   it('refuse NODE_TLS_REJECT_UNAUTHORIZED=0 if credentials are sent over TLS', () => {
