@@ -1,13 +1,15 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { connect as connectTls } from 'node:tls'
 import { Ajv } from 'ajv'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ErrorBody } from '../../src/contract/error.ts'
 import { type Client, createClient, type Reply } from '../battery/client.ts'
 import { type FakeNode, startFakeNode } from './fake-node.ts'
-import { whyMissing } from './programs.ts'
+import { waitUntil, whyMissing } from './programs.ts'
 import { startHaproxy, startNginx, type TlsProxy } from './proxy.ts'
 
 const isErrorBody = new Ajv({ strict: false }).compile(ErrorBody)
@@ -34,6 +36,36 @@ async function announceBody({ url, ca }: TlsProxy, operation: string, bytes: num
   return { status: response.statusCode ?? 0, body, headers: response.headers }
 }
 
+/** Ends when the proxy has closed the connection. */
+async function failHandshake({ url }: TlsProxy, hello: Buffer): Promise<void> {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), localAddress: STRANGER })
+  socket.on('error', () => {}).resume()
+  socket.write(hello)
+  await once(socket, 'close')
+}
+
+/** The first message of a TLS client. */
+async function recordHello(): Promise<Buffer> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = connectTls({ host: '127.0.0.1', port, ecdhCurve: 'X25519' }).on('error', () => {})
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  const [hello] = (await once(socket, 'data')) as [Buffer]
+  client.destroy()
+  socket.destroy()
+  server.close()
+  return hello
+}
+
+/** A copy in which the second of these bytes, in hexadecimal, are in place of the first. */
+function change(hello: Buffer, from: string, to: string): Buffer {
+  const changed = hello.toString('hex').replace(from, to)
+  if (changed === hello.toString('hex')) throw new Error(`the message has no ${from}`)
+  return Buffer.from(changed, 'hex')
+}
+
+const STRANGER = '127.0.0.9'
 const isRoot = process.getuid?.() === 0
 const PROXIES = [
   { name: 'HAProxy', missing: whyMissing('haproxy', 'openssl'), start: startHaproxy },
@@ -136,5 +168,18 @@ describe.each(PROXIES)('$name with the configuration in deploy/', ({ missing, st
     const log = proxy.readLog()
     expect(log).toContain('"status":')
     expect(log).not.toMatch(/kyc|sme-data|203\.0\.113|evil|"nin"/)
+  })
+
+  it('logs no address when a TLS handshake fails', async () => {
+    const hello = await recordHello()
+    // A share of another curve than its name says, and a version of 1996.
+    await failHandshake(proxy, change(hello, '001d0020', '00170020'))
+    await failHandshake(proxy, change(hello, '002b000504', 'fafa000504').fill(0, 9, 11))
+    if (start === startHaproxy)
+      await waitUntil(
+        'both are logged',
+        async () => proxy.readLog().split('SSL handshake failure').length > 2,
+      )
+    expect(proxy.readLog()).not.toContain(STRANGER)
   })
 })
