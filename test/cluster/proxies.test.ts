@@ -8,6 +8,7 @@ import { Ajv } from 'ajv'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ErrorBody } from '../../src/contract/error.ts'
 import { type Client, createClient, type Reply } from '../battery/client.ts'
+import { startDnsServer } from './dns-server.ts'
 import { type FakeNode, startFakeNode } from './fake-node.ts'
 import { waitUntil, whyMissing } from './programs.ts'
 import { startHaproxy, startNginx, type TlsProxy } from './proxy.ts'
@@ -183,3 +184,19 @@ describe.each(PROXIES)('$name with the configuration in deploy/', ({ missing, st
     expect(proxy.readLog()).not.toContain(STRANGER)
   })
 })
+
+it.skipIf(whyMissing('haproxy', 'openssl') !== undefined)(
+  'HAProxy finds a node whose name is not known when it starts',
+  async () => {
+    const [node, dns] = [await startFakeNode(() => false), await startDnsServer()]
+    const name = node.address.replace('127.0.0.1', 'tabbat-1.test')
+    const proxy = await startHaproxy([name], { env: { TABBAT_PROXY_DNS: dns.address }, up: 0 })
+    await waitUntil('it has asked for the name', async () => dns.count() > 1)
+    expect(await proxy.countUp()).toBe(0)
+    dns.know()
+    await waitUntil('the node is up', async () => (await proxy.countUp()) === 1, 60_000)
+    await proxy.program.stop('SIGKILL')
+    node.close()
+    dns.close()
+  },
+)

@@ -46,10 +46,14 @@ function createCertificate(): Certificate {
 const toNodes = (nodes: readonly string[]) =>
   Object.fromEntries(nodes.map((address, index) => [`TABBAT_NODE_${index + 1}`, address]))
 
-/** `more`: further files of deploy/haproxy and their variables. */
+/** `more`: further files of deploy/haproxy and their variables, and how many nodes are up before it returns. */
 export async function startHaproxy(
   nodes: readonly string[],
-  more: { readonly files?: readonly string[]; readonly env?: Record<string, string> } = {},
+  more: {
+    readonly files?: readonly string[]
+    readonly env?: Record<string, string>
+    readonly up?: number
+  } = {},
 ): Promise<HaProxy> {
   const { cert, both } = createCertificate()
   const [port, statsPort] = [await findFreePort(), await findFreePort()]
@@ -72,7 +76,7 @@ export async function startHaproxy(
     ).length
   }
   const url = `https://localhost:${port}`
-  await waitUntil('HAProxy answers', async () => (await countUp()) === nodes.length)
+  await waitUntil('HAProxy answers', async () => (await countUp()) === (more.up ?? nodes.length))
   return { url, ca: readFileSync(cert, 'utf8'), program, readLog: program.output, countUp }
 }
 
