@@ -1,6 +1,8 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { TestCertificate } from '../certificate.ts'
 
 /** A node that is ready, and ends the connection of every other request, or answers it with 200. */
 export type FakeNode = {
@@ -14,9 +16,13 @@ export type FakeNode = {
   readonly close: () => void
 }
 
-export async function startFakeNode(isDying: () => boolean): Promise<FakeNode> {
+/** With a certificate it speaks TLS. */
+export async function startFakeNode(
+  isDying: () => boolean,
+  certificate?: TestCertificate,
+): Promise<FakeNode> {
   const requests: FakeNode['requests'] = []
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     if (request.url?.startsWith('/health/')) return void response.end('{}')
     const received = { method: request.method ?? '', headers: request.headers, bytes: 0 }
     requests.push(received)
@@ -28,7 +34,9 @@ export async function startFakeNode(isDying: () => boolean): Promise<FakeNode> {
       if (isDying()) request.socket.destroy()
       else response.end('{}')
     })
-  }).listen(0, '127.0.0.1')
+  }
+  const server = certificate ? createTlsServer(certificate, answer) : createServer(answer)
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -8,6 +8,7 @@ import { Ajv } from 'ajv'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ErrorBody } from '../../src/contract/error.ts'
 import { type Client, createClient, type Reply } from '../battery/client.ts'
+import { createCertificate, writeCertificate } from '../certificate.ts'
 import { startDnsServer } from './dns-server.ts'
 import { type FakeNode, startFakeNode } from './fake-node.ts'
 import { waitUntil, whyMissing } from './programs.ts'
@@ -198,5 +199,32 @@ it.skipIf(whyMissing('haproxy', 'openssl') !== undefined)(
     await proxy.program.stop('SIGKILL')
     node.close()
     dns.close()
+  },
+)
+
+it.skipIf(whyMissing('haproxy', 'openssl') !== undefined)(
+  'HAProxy with its lines for TLS of the nodes and for the PROXY protocol',
+  async () => {
+    const certificate = createCertificate()
+    const { TABBAT_TLS_CERT } = writeCertificate(certificate)
+    const node = await startFakeNode(() => false, certificate)
+    // It returns when the node has passed the check.
+    const proxy = await startHaproxy([node.address], {
+      edit: (config) =>
+        config
+          .replace(/^ {2}bind .*\n(?=(?: {2}# .*\n)* {2}#bind .* accept-proxy )/m, '')
+          .replaceAll(/^ {2}#(bind|default-server) /gm, '  $1 ')
+          .replaceAll('/etc/haproxy/nodes-ca.crt', TABBAT_TLS_CERT),
+    })
+    const socket = connect({ host: '127.0.0.1', port: Number(new URL(proxy.url).port) })
+    socket.write('PROXY TCP4 203.0.113.7 127.0.0.1 4711 443\r\n')
+    const createConnection = () => connectTls({ socket, ca: proxy.ca, servername: 'localhost' })
+    const sent = request(`${proxy.url}/api/v2/sme-data/list`, { createConnection }).end()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const headers = node.requests.map((received) => received.headers['x-forwarded-for'])
+    expect([response.statusCode, headers]).toEqual([200, ['203.0.113.7']])
+    socket.destroy()
+    await proxy.program.stop('SIGKILL')
+    node.close()
   },
 )

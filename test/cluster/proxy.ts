@@ -46,19 +46,24 @@ function createCertificate(): Certificate {
 const toNodes = (nodes: readonly string[]) =>
   Object.fromEntries(nodes.map((address, index) => [`TABBAT_NODE_${index + 1}`, address]))
 
-/** `more`: further files of deploy/haproxy and their variables, and how many nodes are up before it returns. */
+const MAIN = 'deploy/haproxy/haproxy.cfg'
+
+/** `more`: further files of deploy/haproxy, changes of the first, variables, and how many nodes are up before it returns. */
 export async function startHaproxy(
   nodes: readonly string[],
   more: {
     readonly files?: readonly string[]
+    readonly edit?: (config: string) => string
     readonly env?: Record<string, string>
     readonly up?: number
   } = {},
 ): Promise<HaProxy> {
-  const { cert, both } = createCertificate()
+  const { folder, cert, both } = createCertificate()
   const [port, statsPort] = [await findFreePort(), await findFreePort()]
-  const files = ['haproxy.cfg', ...(more.files ?? [])].flatMap((name) => ['-f', `deploy/haproxy/${name}`])
-  const program = runInBackground('haproxy', ['-db', ...files], {
+  const main = more.edit ? join(folder, 'haproxy.cfg') : MAIN
+  if (more.edit) writeFileSync(main, more.edit(readFileSync(MAIN, 'utf8')))
+  const files = [main, ...(more.files ?? []).map((name) => `deploy/haproxy/${name}`)]
+  const program = runInBackground('haproxy', ['-db', ...files.flatMap((file) => ['-f', file])], {
     env: {
       TABBAT_PROXY_BIND: `127.0.0.1:${port}`,
       TABBAT_PROXY_CERT: both,

@@ -3,7 +3,6 @@ import { cpSync, globSync, mkdtempSync, readFileSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createCertificate } from '../certificate.ts'
 import { whyMissing } from '../cluster/programs.ts'
 
 const missing = whyMissing('promtool')
@@ -88,11 +87,24 @@ describe('the rules of Prometheus', () => {
     const folder = mkdtempSync(join(tmpdir(), 'tabbat-prometheus-'))
     cpSync(FOLDER, folder, { recursive: true })
     writeFileSync(join(folder, 'tabbat-token'), 'token')
-    writeFileSync(join(folder, 'tabbat-ca.crt'), createCertificate().cert)
     const file = join(folder, 'prometheus.yml')
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/etc/prometheus', folder))
     expect(execFileSync('promtool', ['check', 'config', file], { encoding: 'utf8' })).toContain(
       '1 rule files',
     )
   })
+})
+
+it('the example of a configuration scrapes the nodes of the production page, in the way that they listen', () => {
+  const example = readFileSync(join(FOLDER, 'prometheus.yml'), 'utf8')
+  const page = readFileSync('docs/production.md', 'utf8')
+  const [, nodes = ''] = /^# on (.*)\nIP=.*\ninstall .*tabbat-linux/m.exec(page) ?? []
+  const [, settings = ''] = /^cat > \/etc\/tabbat\/tabbat\.env <<END\n((?:.*\n)*?)END$/m.exec(page) ?? []
+  const [, port] = /^TABBAT_METRICS_PORT=(\d+)$/m.exec(settings) ?? []
+  const targets = nodes.match(/[\d.]+\d/g)?.map((address) => `'${address}:${port}'`)
+  expect(example).toContain(`targets: [${targets?.join(', ')}]`)
+  expect(settings).toContain('TABBAT_METRICS_HOST=$IP\n')
+  expect(settings).toContain('TABBAT_METRICS_TOKEN=')
+  expect(settings).not.toContain('TABBAT_TLS_CERT')
+  expect(example).toMatch(/^ {4}scheme: http\n/m)
 })
