@@ -42,6 +42,12 @@ const error = (status: number, code: string): VendorReply => ({
   body: { code, response_description: CANARY },
 })
 
+/** For a service that the account does not sell. No document has it: live accounts answer so. */
+const NOT_SOLD: VendorReply = {
+  status: 200,
+  body: { code: '011', content: { errors: 'Service is Not Valid' } },
+}
+
 /** VTpass as documented, with the given lists. */
 export const createVtpass = (lists: ListVendor = createListVendor()): VendorScript => ({
   name: 'vtpass',
@@ -66,7 +72,7 @@ function toAnswer(lists: ListVendor, { method, path, query }: VendorRequest): Ve
   if (method !== 'GET' || path !== '/api/service-variations') return error(404, '011')
   const serviceID = query.get('serviceID') ?? ''
   const items = listItems(lists, serviceID)
-  if (!items) return error(200, '012')
+  if (!items) return NOT_SOLD
   return done(serviceID, serviceID === 'spectranet' ? 'varations' : 'variations', items)
 }
 

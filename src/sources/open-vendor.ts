@@ -49,7 +49,7 @@ export async function openVendor(
 
 /** The rules for every vendor: one time limit per call, and a record of the right person or no answer. */
 function withRules(source: Source, attemptMs: number, onPrice: OpenOptions['onPrice']): Source {
-  const { name, findNin, findBvn, fetchCatalogue } = source
+  const { name, findNin, findBvn, fetchCatalogue, saysNotSold = () => false } = source
   return {
     ...source,
     ...(findNin && {
@@ -72,7 +72,7 @@ function withRules(source: Source, attemptMs: number, onPrice: OpenOptions['onPr
       fetchCatalogue: async (current, call) => {
         let isContradicted = false
         const onReply = ({ status, body }: HttpReply) => {
-          if (status === 200 && saysFailure(body)) isContradicted = true
+          if (status === 200 && saysFailure(body) && !saysNotSold(body)) isContradicted = true
         }
         const lists = await fetchCatalogue(current, { ...call, onReply })
         refuseContradiction(name, isContradicted)

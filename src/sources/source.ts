@@ -83,6 +83,8 @@ export type Source = {
   readonly local?: LocalSource
   /** The vendor's current lists. What it does not sell is returned as in `current`, or left out. */
   readonly fetchCatalogue?: (current: CatalogueFiles, call: Call) => Promise<CatalogueFiles>
+  /** Whether a reply says that the vendor does not sell a list. It has none, so its error contradicts nothing. */
+  readonly saysNotSold?: (body: unknown) => boolean
   /** The vendor's test numbers: `tabbat sources check` queries one of them. */
   readonly samples?: { readonly nin?: string; readonly bvn?: string; readonly details?: PersonDetails }
   /** Reads a record of a synthetic person from a reply such as the vendor sends. */

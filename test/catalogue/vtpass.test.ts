@@ -73,6 +73,35 @@ describe('sync vtpass', () => {
     expect(setup.test.context.catalogue.tvProducts.find(({ type }) => type === 'SHOWMAX')?.price).toBe('2900')
   })
 
+  it.each([
+    ['012, without a text', { code: '012', response_description: 'PRODUCT DOES NOT EXIST' }],
+    ['012, with a text', { code: '012', content: { errors: 'Product does not exist' } }],
+    ['011, in another case', { code: '011', content: { errors: ' service is not valid.' } }],
+  ])(
+    'does not change a list that the vendor does not sell by %s, and changes the others',
+    async (_, body) => {
+      const { internet, tv } = raisePrices(setup.vendorLists.files)
+      setup.vendorLists.files = { internet, tv: tv.filter(({ type }) => type !== 'SHOWMAX') }
+      setup.vendor.alter((sent) => ((sent as { code?: string }).code === '011' ? body : sent))
+      expect((await setup.sync()).outcome).toBe('changed')
+      expect(priceOf('624')).toBe('495')
+      expect(setup.test.context.catalogue.tvProducts.find(({ type }) => type === 'SHOWMAX')?.price).toBe(
+        '2900',
+      )
+    },
+  )
+
+  it.each([
+    ['011', { errors: 'serviceID is required' }],
+    ['011', { errors: '' }],
+    ['011', undefined],
+    ['016', { errors: 'Service is Not Valid' }],
+  ])('is refused with the code %s and %j', async (code, content) => {
+    setup.vendorLists.files = { internet: setup.vendorLists.files.internet, tv: [] }
+    setup.vendor.alter((sent) => ((sent as { code?: string }).code === '011' ? { code, content } : sent))
+    await expect(setup.sync()).rejects.toMatchObject({ reason: 'bad_response', problem: 'rejected' })
+  })
+
   it('changes nothing in a dry run', async () => {
     setup.vendorLists.files = raisePrices(setup.vendorLists.files)
     const { outcome, changes } = await setup.sync({ dryRun: true })

@@ -1,13 +1,24 @@
 import type { CatalogueFiles, InternetFile, TvFile } from '../../contract/bundles.ts'
 import { type Static, Type } from '../../contract/schema.ts'
 import { findInternet, findTv, toDuration, toPrice, withoutDuplicates, withProducts } from '../price-list.ts'
-import { anyValue, createReader, objectWith, optionalFields, statusError } from '../reply.ts'
+import { toFields, toText } from '../record.ts'
+import {
+  anyValue,
+  createPhraseMatcher,
+  createReader,
+  objectWith,
+  optionalFields,
+  statusError,
+} from '../reply.ts'
 import { type Call, type CreateSource, SourceError, type SourceFailure } from '../source.ts'
 import type { SourceProblem } from '../source-problem.ts'
 import type { settings } from './settings.ts'
 
 const DONE = '000'
-const NOT_SOLD = '012'
+const NO_PRODUCT = '012'
+/** Of any wrong argument: its text says which. */
+const WRONG_ARGUMENT = '011'
+const saysUnknownService = createPhraseMatcher(['service is not valid'])
 
 /** The vendor's error codes. Any other code means that it rejected the request. */
 const MEANINGS: Readonly<Record<string, readonly [SourceFailure, SourceProblem]>> = {
@@ -33,11 +44,11 @@ export const create: CreateSource<typeof settings> = ({ apiKey, publicKey }, { s
     const request = { method: 'GET', path: '/service-variations', query: { serviceID }, headers } as const
     const { status, body } = await send(request, call)
     if (status !== 200) throw statusError(NAME, status)
-    const { code, response_description, content } = readEnvelope(body)
+    const envelope = readEnvelope(body)
+    const { response_description, content } = envelope
+    if (saysNotSold(envelope)) return undefined
     if (response_description !== DONE) {
-      const number = String(code ?? response_description)
-      if (number === NOT_SOLD) return undefined
-      const [reason, problem] = MEANINGS[number] ?? ['bad_response', 'rejected']
+      const [reason, problem] = MEANINGS[toCode(envelope)] ?? ['bad_response', 'rejected']
       throw new SourceError(NAME, reason, { problem })
     }
     const read = readContent(content)
@@ -64,8 +75,20 @@ export const create: CreateSource<typeof settings> = ({ apiKey, publicKey }, { s
       ],
     }
   }
-  return { name: NAME, isExternal: true, fetchCatalogue }
+  return { name: NAME, isExternal: true, fetchCatalogue, saysNotSold }
 }
+
+/** 012 is the documented code. Live accounts get 011, as for an argument that is missing, with a text of its own. */
+function saysNotSold(body: unknown): boolean {
+  const { response_description, code, content } = toFields(body)
+  if (response_description === DONE) return false
+  const number = toCode({ response_description, code })
+  if (number === NO_PRODUCT) return true
+  return number === WRONG_ARGUMENT && saysUnknownService(toText(toFields(content).errors))
+}
+
+const toCode = ({ code, response_description }: Static<typeof Envelope>) =>
+  String(code ?? response_description)
 
 const NAME = 'vtpass'
 const NOTE = 'From VTpass.'
