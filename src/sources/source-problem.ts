@@ -35,7 +35,7 @@ export const SOURCE_PROBLEMS = {
   unknown_account:
     'The vendor does not know the app, client or merchant of these credentials. Check them in the settings.',
   unlisted:
-    'The vendor answered with an unknown error. If it means that there is no such person, add its text to TABBAT_<VENDOR>_NOT_FOUND.',
+    'The vendor answered with an unknown error. If its text can only mean that there is no such person, add it to TABBAT_<VENDOR>_NOT_FOUND. A text of any failure is refused there.',
   credentials: 'The vendor does not accept the credentials. Check them in the settings and at the vendor.',
   funds: 'The account at the vendor has no funds. Top it up.',
   too_many: 'The vendor answered that there are too many calls. Ask it for a higher limit.',

@@ -11,6 +11,7 @@ import {
   urlPath,
   wholeNumber,
 } from '../settings/setting.ts'
+import { findAmbiguity } from './ambiguous-text.ts'
 import type { SETTING_TYPES, VendorFile } from './vendor-file/schema.ts'
 
 const operationPrice = (vendor: string, kind: 'NIN' | 'BVN') =>
@@ -123,8 +124,17 @@ export const notFoundSetting = (vendor: string) =>
     'More error texts that mean that there is no such person: complete texts, separated by |. Any other error is a failure.',
   )
 
+/** Wrong credentials or an empty account would otherwise be "not verified". */
+const WHAT_TO_DO =
+  'Remove it; if the vendor has a code for such a person, name it in a rule: see docs/vendors.md'
+
 function phrases(text: string): readonly string[] {
   const list = text.split('|').map((phrase) => phrase.trim())
-  if (list.every((phrase) => phrase !== '')) return list
-  throw new InvalidSetting('must be texts separated by |, such as Record not found|No such NIN')
+  if (list.includes(''))
+    throw new InvalidSetting('must be texts separated by |, such as Record not found|No such NIN')
+  for (const phrase of list) {
+    const ambiguity = findAmbiguity(phrase)
+    if (ambiguity !== undefined) throw new InvalidSetting(`${ambiguity} ${WHAT_TO_DO}`)
+  }
+  return list
 }

@@ -6,6 +6,7 @@ import type { AuditEntry } from '../../src/audit/row.ts'
 import type { TvFile } from '../../src/contract/bundles.ts'
 import { withProducts } from '../../src/sources/price-list.ts'
 import { keepProof } from '../../src/sources/proof-table.ts'
+import { NO_SUCH_PERSON } from '../../src/sources/reply.ts'
 import { changeOrder, toCallOrder } from '../../src/sources/source-order.ts'
 import { loadVendorFile } from '../../src/sources/vendors.ts'
 import { problemsOf } from '../context/problems.ts'
@@ -60,6 +61,34 @@ describe('the settings of sources', () => {
       'TABBAT_DOJAH_NOT_FOUND must be texts separated by |, such as Record not found|No such NIN',
     ])
     expect(problemsOf({ ...dojah, TABBAT_DOJAH_NOT_FOUND: 'No such NIN | Gone' })).toEqual([])
+  })
+})
+
+describe('a text for "no such person"', () => {
+  const dojah = { TABBAT_DOJAH_APP_ID: 'a', TABBAT_DOJAH_SECRET: 's' }
+  const relay = { TABBAT_RELAY_URL: 'https://verify.example.com/api/v2', TABBAT_RELAY_KEY: 'k' }
+
+  it.each([
+    ...['Not Found', 'not  found !', 'NOT_FOUND', '404 Not Found', 'Merchant not found'],
+    ...['Invalid API key', 'Unauthorized', 'Insufficient balance', 'Try again later', 'Endpoint unknown'],
+    ...['Failed', 'Verification failed', 'Bad Request', 'An error occurred', 'Internal server error'],
+  ])('cannot be %j, which may be about something else', (text) => {
+    for (const [vendor, env] of [
+      ['DOJAH', dojah],
+      ['RELAY', relay],
+    ] as const) {
+      const name = `TABBAT_${vendor}_NOT_FOUND`
+      expect(problemsOf({ ...env, [name]: `No such NIN|${text}` })).toEqual([
+        `${name} has ${JSON.stringify(text)}, which may be about a path, an account or a failure: it cannot mean that there is no such person. Remove it; if the vendor has a code for such a person, name it in a rule: see docs/vendors.md`,
+      ])
+    }
+  })
+
+  it.each([
+    ...['Record not found', 'No such identity', 'Unknown NIN', 'Wrong NIN Inputted', 'Unable to Validate ID'],
+    ...['Invalid NIN supplied', 'We hold no entry for {number}.', ...NO_SUCH_PERSON],
+  ])('can be %j', (text) => {
+    expect(problemsOf({ ...dojah, TABBAT_DOJAH_NOT_FOUND: text })).toEqual([])
   })
 })
 

@@ -1,3 +1,4 @@
+import { findAmbiguity, isGeneral, toWords } from '../ambiguous-text.ts'
 import { isAboutNoPerson } from '../reply.ts'
 import { readDefault } from '../vendor-settings.ts'
 import type { Condition, VendorFile, VendorRule } from './schema.ts'
@@ -16,19 +17,6 @@ export function* listEvidenceProblems(file: VendorFile, rule: VendorRule, place:
     yield* listAmbiguousPattern(file, name)
   }
 }
-
-/** Of any success or failure: these say nothing about a person. Web frameworks and proxies repeat the HTTP status in the body. */
-const GENERAL =
-  /^([45]\d\d|200|true|false|yes|no|n?ok|success(ful)?|completed?|unsuccessful|fail(ed|ure)?|bad request|forbidden|(access|permission) denied|too many requests|something went wrong|((an?|unknown|unexpected|internal|server|system|service|general|validation|http) )*(errors?|exception)( (has )?occurred)?|(verification|validation|request|look-?up|search|operation|transaction|process) (has |was |is )?(failed|failure|error|unsuccessful|rejected|declined))$/i
-
-const isGeneral = (value: unknown) => GENERAL.test(toWords(value))
-
-/** BAD_REQUEST is "BAD REQUEST". */
-const toWords = (value: unknown) =>
-  String(value)
-    .replaceAll(/[_-]/g, ' ')
-    .replace(/[\s.!]+$/, '')
-    .trim()
 
 /** Where web servers say what was wrong, as in {"error": "Not Found"}. */
 const ERROR_PLACE =
@@ -52,11 +40,11 @@ const hasEvidence = ({ text, values = [] }: Condition) =>
 /** Lists that never mean that there is no such person. */
 const NOT_ABOUT_PERSON = ['temporary', 'format', 'funds']
 
-/** "Not found" is what a web server says of a path. */
 function* listAmbiguousTexts({ texts }: VendorFile, name: string): Generator<string> {
-  for (const phrase of texts?.[name] ?? [])
-    if (isAboutNoPerson(phrase) || isGeneral(phrase))
-      yield `texts.${name} has ${JSON.stringify(phrase)}, which may be about a path, an account or a failure: it cannot mean that there is no such person.`
+  for (const phrase of texts?.[name] ?? []) {
+    const ambiguity = findAmbiguity(phrase)
+    if (ambiguity !== undefined) yield `texts.${name} ${ambiguity}`
+  }
 }
 
 const OTHER_TEXTS = ['Not found', 'Insufficient balance', 'Invalid API key', 'Internal server error']
