@@ -81,10 +81,10 @@ export function describeInstalled(toProgram: () => Program, settings: Settings =
  */
 export function itStartsInOneLine(
   word: string,
-  toRelease: () => { readonly folder: string; readonly name: string },
+  toRelease: () => { readonly folder: string; readonly name: string; readonly path?: string },
 ): void {
   it('is checked and started by one line of docs/installing.md', async () => {
-    const { folder, name } = toRelease()
+    const { folder, name, path = process.env.PATH } = toRelease()
     const page = readFileSync('docs/installing.md', 'utf8')
     const line =
       [...page.matchAll(/^sha256sum .*$/gm)].map(([each]) => each).find((each) => each.includes(word)) ?? ''
@@ -96,6 +96,7 @@ export function itStartsInOneLine(
       writeFileSync(join(folder, 'SHA256SUMS'), `${listed}  ${name}\n${others}`)
       const env = {
         ...process.env,
+        PATH: path,
         TABBAT_PORT: '0',
         TABBAT_ADMIN_PORT: '0',
         TABBAT_DATA_DIR: newDataDir(),

@@ -1,34 +1,47 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findNodePackage, listNodePackages } from '../../build/node-binary.ts'
+import { VERSION } from '../../src/version.ts'
+import { runProgram } from '../process/tabbat.ts'
 import { describeInstalled, itStartsInOneLine } from './installed.ts'
 
 const PLATFORM = `${process.platform}-${process.arch}`
-let folder = ''
+const folder = mkdtempSync(join(tmpdir(), 'tabbat-install-'))
 
-/** npm runs on the installed Node.js, as for a user. Returns what it reports, without remarks about the settings of the machine. */
-function npm(...args: string[]): string[] {
-  const { status, stderr } = spawnSync('npm', args, { encoding: 'utf8' })
+/** Without the Node.js of the checkout, which the tests run on: that of a user may be older. */
+const USERS_PATH = (process.env.PATH ?? '').split(':').filter((each) => !each.includes('node_modules'))
+
+/** A PATH whose node does nothing: the package must bring its own. */
+const PATH = [join(folder, 'broken'), ...USERS_PATH].join(':')
+
+/** Returns what npm reports, without remarks about the settings of the machine. */
+function npm(program: string, ...args: string[]): string[] {
+  const env = { ...process.env, PATH: USERS_PATH.join(':') }
+  const { status, stderr } = spawnSync(program, args, { encoding: 'utf8', env })
   if (status !== 0) throw new Error(`npm ${args.join(' ')}: ${stderr}`)
   return stderr.split('\n').filter((line) => line !== '' && !/Unknown (user|env) config/.test(line))
+}
+
+const QUIET = ['--no-audit', '--no-fund', '--prefer-offline']
+
+function install(program: string, prefix: string): string[] {
+  const production = ['--ignore-scripts', '--omit=dev', ...QUIET]
+  const tarball = join(folder, globSync('tabbat-*.tgz', { cwd: folder })[0] ?? '')
+  return npm(program, 'install', '--global', '--prefix', join(folder, prefix), ...production, tarball)
 }
 
 let reported: string[] = []
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'tabbat-install-'))
+  mkdirSync(join(folder, 'broken'))
+  writeFileSync(join(folder, 'broken/node'), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
   // Without npm's scripts: they would rebuild the console while other tests use it.
   execFileSync(process.execPath, ['build/package.ts'], { stdio: 'ignore' })
-  npm('pack', '--silent', '--ignore-scripts', '--pack-destination', folder)
-  const [tarball = ''] = globSync('tabbat-*.tgz', { cwd: folder })
-  const production = ['--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund', '--prefer-offline']
-  reported = npm(
-    ...['install', '--global', '--prefix', join(folder, 'prefix'), ...production],
-    join(folder, tarball),
-  )
+  npm('npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', folder)
+  reported = install('npm', 'prefix')
 })
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -93,9 +106,67 @@ describe('installed with npm install -g --ignore-scripts --omit=dev', () => {
     expect(readFileSync('dist/sbom.cdx.json', 'utf8')).toBe(readFileSync(join(dist, 'sbom.cdx.json'), 'utf8'))
   })
 
-  describeInstalled(() => ({ file: join(folder, 'prefix/bin/tabbat'), cwd: folder }))
+  describeInstalled(() => ({ file: join(folder, 'prefix/bin/tabbat'), cwd: folder }), { PATH })
 })
 
 describe('the packed file', () => {
-  itStartsInOneLine('npx', () => ({ folder, name: globSync('tabbat-*.tgz', { cwd: folder })[0] ?? '' }))
+  itStartsInOneLine('npx', () => ({
+    ...{ folder, name: globSync('tabbat-*.tgz', { cwd: folder })[0] ?? '' },
+    path: USERS_PATH.join(':'),
+  }))
+})
+
+/** Of Node.js 20 and 22. */
+const NPM_10 = 'npm@10.9.4'
+
+describe('installed with npm 10', () => {
+  let missing: string | undefined
+  beforeAll(() => {
+    try {
+      npm('npm', 'install', '--prefix', join(folder, 'npm-10'), ...QUIET, NPM_10)
+    } catch (error) {
+      missing = `${NPM_10} cannot be installed: ${error}`
+      console.warn(`\nThe package was not installed with npm 10. ${missing}\n`)
+    }
+  })
+
+  it('runs on the Node.js that it brings, and npm has no warning', async ({ skip }) => {
+    if (missing) skip(missing)
+    expect(install(join(folder, 'npm-10/node_modules/.bin/npm'), 'prefix-10')).toEqual([])
+    const program = { file: join(folder, 'prefix-10/bin/tabbat'), cwd: folder }
+    expect(await runProgram(program, { PATH }, '--version')).toEqual({
+      ...{ code: 0, stdout: `${VERSION}\n`, stderr: '' },
+    })
+  })
+
+  it('runs as a dependency of another package', async ({ skip }) => {
+    if (missing) skip(missing)
+    const project = join(folder, 'project')
+    mkdirSync(project)
+    const tarball = join(folder, globSync('tabbat-*.tgz', { cwd: folder })[0] ?? '')
+    npm(join(folder, 'npm-10/node_modules/.bin/npm'), 'install', '--prefix', project, ...QUIET, tarball)
+    const program = { file: join(project, 'node_modules/.bin/tabbat'), cwd: folder }
+    expect(await runProgram(program, { PATH }, '--version')).toMatchObject({ code: 0, stderr: '' })
+  })
+})
+
+it('bin/tabbat knows every platform that npm has a Node.js for', () => {
+  const known = readFileSync('bin/tabbat', 'utf8').matchAll(/platform=(\w+-\w+)/g)
+  expect([...known].map(([, name]) => name).toSorted()).toEqual([...listNodePackages().keys()].toSorted())
+})
+
+describe('bin/tabbat without the Node.js of npm', () => {
+  it.each([
+    ['does not run', 'exit 1'],
+    ['is too old', 'echo 2406'],
+  ])('says what is missing if the installed one %s', async (_, line) => {
+    const place = mkdtempSync(join(folder, 'alone-'))
+    mkdirSync(join(place, 'bin'))
+    copyFileSync('bin/tabbat', join(place, 'bin/tabbat'))
+    writeFileSync(join(place, 'bin/node'), `#!/bin/sh\n${line}\n`, { mode: 0o755 })
+    const settings = { PATH: `${join(place, 'bin')}:${USERS_PATH.join(':')}` }
+    expect(await runProgram({ file: join(place, 'bin/tabbat') }, settings, '--version')).toMatchObject({
+      ...{ code: 1, stderr: expect.stringMatching(/^tabbat: Node\.js 24\.7 or newer is required.*\n$/) },
+    })
+  })
 })
