@@ -16,6 +16,8 @@ describeEngines(ENGINES, (engine) => {
     place = await engine.createPlace()
     stores = [await place.open(), await place.open()]
     for (const [index, store] of stores.entries()) await beat(store, `node-${index}`)
+    // No node dies because a busy machine takes longer for a test than the heartbeat is valid.
+    await stores[0].database.prepare('UPDATE nodes SET seen_at = seen_at + $1').run(DAY_MS)
   })
   afterEach(async () => {
     for (const store of stores) await store.close()
