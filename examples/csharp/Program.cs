@@ -27,11 +27,15 @@ async Task<string> VerifyNin(string nin, string phone)
         Headers = { { "Idempotency-Key", key } },
         Content = JsonContent.Create(new { nin, phone }),
     });
-    return (status, (string?)answer["code"]) switch
+    var data = answer["data"] as JsonObject;
+    var reference = ReadText(data?["request_reference"]);
+    return (status, ReadText(answer["code"])) switch
     {
-        (200, _) => $"verified: {answer["data"]!["request_reference"]}",
-        (422, "not_verified") => $"not verified: {answer["data"]!["request_reference"]}",
-        (422, "validation_failed") => $"invalid: {ToText(answer["errors"]!.AsObject())}",
+        // All of these: a status of 200 may also come from a proxy, or from a network that wants a sign-in.
+        (200, _) when IsSuccess(answer) && ReadText(data?["verification_status"]) == "VERIFIED" && reference != "" =>
+            $"verified: {reference}",
+        (422, "not_verified") when reference != "" => $"not verified: {reference}",
+        (422, "validation_failed") when answer["errors"] is JsonObject errors => $"invalid: {JoinTexts(errors)}",
         _ => throw ToException(status, answer),
     };
 }
@@ -39,7 +43,9 @@ async Task<string> VerifyNin(string nin, string phone)
 async Task<JsonArray> ListBundles(string provider)
 {
     var (status, answer) = await Call(() => new HttpRequestMessage(HttpMethod.Get, $"/api/v2/internet/data/{provider}/lookup"));
-    return status == 200 ? answer["data"]!["data"]!.AsArray() : throw ToException(status, answer);
+    return status == 200 && IsSuccess(answer) && answer["data"] is JsonObject data && data["data"] is JsonArray list
+        ? list
+        : throw ToException(status, answer);
 }
 
 // Sends a request, again if it may succeed later. A message can be sent only once, so every attempt makes the same one anew.
@@ -85,9 +91,23 @@ static async Task Wait(string reason, TimeSpan time)
     await Task.Delay(TimeSpan.FromSeconds(seconds));
 }
 
-static string ToText(JsonObject errors) =>
-    string.Join("; ", errors.SelectMany(field => field.Value!.AsArray()).Select(text => text!.ToString()));
+static bool IsSuccess(JsonObject answer) =>
+    answer["success"] is JsonValue value && value.TryGetValue(out bool success) && success;
+
+// Empty if it is missing or no text.
+static string ReadText(JsonNode? node) => node is JsonValue value && value.TryGetValue(out string? text) ? text : "";
+
+static string JoinTexts(JsonObject errors) =>
+    string.Join("; ", errors.SelectMany(field => field.Value!.AsArray()).Select(ReadText));
 
 // The message never contains what was sent.
-static Exception ToException(int status, JsonObject answer) =>
-    new InvalidOperationException($"status {status}, code {answer["code"]}, request {answer["request_id"]}");
+static Exception ToException(int status, JsonObject answer)
+{
+    var code = (status, ReadText(answer["code"])) switch
+    {
+        (401, _) => "unauthenticated",
+        (_, "") => "unexpected_response",
+        (_, var text) => text,
+    };
+    return new InvalidOperationException($"status {status}, code {code}, request {ReadText(answer["request_id"])}");
+}

@@ -24,6 +24,7 @@ var client = &http.Client{Timeout: 30 * time.Second}
 // answer has the fields of all responses that this program reads.
 type answer struct {
 	Status    int                 `json:"-"`
+	Success   bool                `json:"success"`
 	Code      string              `json:"code"`
 	RequestID string              `json:"request_id"`
 	Retryable *bool               `json:"retryable"`
@@ -119,26 +120,26 @@ func verifyNIN(nin, phone string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if got.Status == 422 && got.Code == "validation_failed" {
+	var data struct {
+		Reference string `json:"request_reference"`
+		Status    string `json:"verification_status"`
+	}
+	// Of data that is missing or odd, both stay empty.
+	_ = json.Unmarshal(got.Data, &data)
+	switch {
+	// All of these: a status of 200 may also come from a proxy, or from a network that wants a sign-in.
+	case got.Status == 200 && got.Success && data.Status == "VERIFIED" && data.Reference != "":
+		return "verified: " + data.Reference, nil
+	case got.Status == 422 && got.Code == "not_verified" && data.Reference != "":
+		return "not verified: " + data.Reference, nil
+	case got.Status == 422 && got.Code == "validation_failed":
 		var all []string
 		for _, texts := range got.Errors {
 			all = append(all, texts...)
 		}
 		return "invalid: " + strings.Join(all, "; "), nil
 	}
-	if got.Status != 200 && !(got.Status == 422 && got.Code == "not_verified") {
-		return "", toError(got)
-	}
-	var data struct {
-		Reference string `json:"request_reference"`
-	}
-	if err := json.Unmarshal(got.Data, &data); err != nil {
-		return "", err
-	}
-	if got.Status == 200 {
-		return "verified: " + data.Reference, nil
-	}
-	return "not verified: " + data.Reference, nil
+	return "", toError(got)
 }
 
 func listBundles(provider string) ([]bundle, error) {
@@ -146,18 +147,23 @@ func listBundles(provider string) ([]bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	if got.Status != 200 {
-		return nil, toError(got)
-	}
 	var list struct {
 		Data []bundle `json:"data"`
 	}
 	err = json.Unmarshal(got.Data, &list)
-	return list.Data, err
+	if got.Status != 200 || !got.Success || err != nil || list.Data == nil {
+		return nil, toError(got)
+	}
+	return list.Data, nil
 }
 
 // toError never contains what was sent.
 func toError(got answer) error {
+	if got.Status == 401 {
+		got.Code = "unauthenticated"
+	} else if got.Code == "" {
+		got.Code = "unexpected_response"
+	}
 	return fmt.Errorf("status %d, code %s, request %s", got.Status, got.Code, got.RequestID)
 }
 

@@ -42,9 +42,12 @@ public final class Verify {
             .build();
         Answer answer = call(request);
         String reference = answer.body().at("/data/request_reference").asText();
+        String state = answer.body().at("/data/verification_status").asText();
         String code = answer.body().path("code").asText();
-        if (answer.status() == 200) return "verified: " + reference;
-        if (answer.status() == 422 && code.equals("not_verified")) return "not verified: " + reference;
+        // All of these: a status of 200 may also come from a proxy, or from a network that wants a sign-in.
+        if (isSuccess(answer) && state.equals("VERIFIED") && !reference.isEmpty()) return "verified: " + reference;
+        if (answer.status() == 422 && code.equals("not_verified") && !reference.isEmpty())
+            return "not verified: " + reference;
         if (answer.status() == 422 && code.equals("validation_failed"))
             return "invalid: " + String.join("; ", listTexts(answer.body().path("errors")));
         throw toException(answer);
@@ -52,8 +55,13 @@ public final class Verify {
 
     private static JsonNode listBundles(String provider) throws InterruptedException {
         Answer answer = call(to("/api/v2/internet/data/" + provider + "/lookup").GET().build());
-        if (answer.status() != 200) throw toException(answer);
-        return answer.body().at("/data/data");
+        JsonNode bundles = answer.body().at("/data/data");
+        if (!isSuccess(answer) || !bundles.isArray()) throw toException(answer);
+        return bundles;
+    }
+
+    private static boolean isSuccess(Answer answer) {
+        return answer.status() == 200 && answer.body().path("success").booleanValue();
     }
 
     private static HttpRequest.Builder to(String path) {
@@ -106,8 +114,9 @@ public final class Verify {
 
     /** The message never contains what was sent. */
     private static IllegalStateException toException(Answer answer) {
+        String code = answer.body().path("code").asText("unexpected_response");
         return new IllegalStateException(
-            "status " + answer.status() + ", code " + answer.body().path("code").asText()
+            "status " + answer.status() + ", code " + (answer.status() == 401 ? "unauthenticated" : code)
                 + ", request " + answer.body().path("request_id").asText());
     }
 }

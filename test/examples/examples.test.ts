@@ -8,7 +8,7 @@ import { send } from '../admin/test-console.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 import { readHttpFile } from './http-file.ts'
 import { type Command, ENVIRONMENT, LANGUAGES } from './languages.ts'
-import { startUnreliableProxy } from './unreliable-proxy.ts'
+import { HTML_WITH_200, startUnreliableProxy, toSuccess, toUnavailable } from './unreliable-proxy.ts'
 
 let server: TestApp
 let url: string
@@ -31,6 +31,8 @@ const runCommand = ([program, ...args]: Command, env: Record<string, string>): P
     )
   })
 
+const VERIFIED = { request_reference: 'ver_of_the_proxy', verification_status: 'VERIFIED' }
+
 const bundlesLine = async () => {
   const headers = { authorization: `Bearer ${SANDBOX_KEY}` }
   const answer = await send(`${url}/api/v2/internet/data/smile/lookup`, { headers })
@@ -49,11 +51,16 @@ describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {}, 
   }, 240_000)
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  it('retries with the same Idempotency-Key, handles 422 and lists bundles', async () => {
-    const faults = ['503', 'no answer'] as const
-    const proxy = await startUnreliableProxy(url, (attempt) => faults[attempt])
+  const runWith = async (faults: Parameters<typeof startUnreliableProxy>[1]) => {
+    const proxy = await startUnreliableProxy(url, faults)
     const ended = await runCommand(command, { ...env, TABBAT_URL: proxy.url, TABBAT_KEY: SANDBOX_KEY })
     await proxy.close()
+    return { ended, attempts: proxy.attempts }
+  }
+
+  it('retries with the same Idempotency-Key, handles 422 and lists bundles', async () => {
+    const faults = [toUnavailable('0'), 'no answer'] as const
+    const { ended, attempts } = await runWith({ toVerification: (attempt) => faults[attempt] })
     expect(
       ended.all
         .replace(/ver_[0-9a-z]{30,}/g, 'ver_…')
@@ -67,8 +74,8 @@ describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {}, 
       await bundlesLine(),
     ])
     expect(ended.code).toBe(0)
-    const keys = proxy.attempts.map(({ idempotencyKey }) => idempotencyKey)
-    const [first, second, third, ...others] = proxy.attempts
+    const keys = attempts.map(({ idempotencyKey }) => idempotencyKey)
+    const [first, second, third, ...others] = attempts
     expect([second, third]).toEqual([first, first])
     expect(others).toHaveLength(2)
     expect(new Set(keys).size).toBe(3)
@@ -76,13 +83,36 @@ describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {}, 
   })
 
   it('gives up after some attempts, without the numbers in its output', async () => {
-    const proxy = await startUnreliableProxy(url, () => '503')
-    const ended = await runCommand(command, { ...env, TABBAT_URL: proxy.url, TABBAT_KEY: SANDBOX_KEY })
-    await proxy.close()
+    const { ended, attempts } = await runWith({ toVerification: () => toUnavailable('0') })
     expect(ended.code).not.toBe(0)
-    expect(proxy.attempts).toHaveLength(hasClient ? 5 : 4)
+    expect(attempts).toHaveLength(hasClient ? 5 : 4)
     expect(ended.all).toContain('status 503, code source_unavailable, request req_of_the_proxy')
     for (const secret of ['12345678901', '08031234567', SANDBOX_KEY]) expect(ended.all).not.toContain(secret)
+  })
+
+  it.each([
+    ['HTML', HTML_WITH_200],
+    ['a success with empty data', toSuccess({})],
+    ['a success with a reference alone', toSuccess({ request_reference: 'ver_of_the_proxy' })],
+    ['a success that says FAILED', toSuccess({ ...VERIFIED, verification_status: 'FAILED' })],
+    ['VERIFIED without success', { ...toSuccess(VERIFIED), body: JSON.stringify({ data: VERIFIED }) }],
+    ['data that is a text', toSuccess('VERIFIED')],
+  ])('does not take a 200 with %s for verified', async (_name, answer) => {
+    const { ended, attempts } = await runWith({ toVerification: () => answer })
+    expect(ended.all).toContain('status 200, code unexpected_response')
+    expect(ended.all).not.toContain('verified: ')
+    expect(ended.code).not.toBe(0)
+    expect(attempts).toHaveLength(1)
+  })
+
+  it.each([
+    ['HTML', HTML_WITH_200],
+    ['a success with empty data', toSuccess({})],
+    ['a success without data', toSuccess(undefined)],
+  ])('does not take a 200 with %s for a list of bundles', async (_name, answer) => {
+    const { ended } = await runWith({ toBundles: answer })
+    expect(ended.all).toContain('status 200, code unexpected_response')
+    expect(ended.code).not.toBe(0)
   })
 })
 

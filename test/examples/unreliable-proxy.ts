@@ -4,7 +4,31 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { AppError, toErrorBody } from '../../src/errors.ts'
 
-type Fault = '503' | 'no answer'
+type Answer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+type Fault = Answer | 'no answer'
+
+export const toUnavailable = (retryAfter: string): Answer => ({
+  status: 503,
+  headers: { 'content-type': 'application/json', 'retry-after': retryAfter },
+  body: JSON.stringify(toErrorBody(new AppError('source_unavailable'), 'req_of_the_proxy')),
+})
+
+/** Of a network that wants a sign-in first, or of a proxy during maintenance. */
+export const HTML_WITH_200: Answer = {
+  status: 200,
+  headers: { 'content-type': 'text/html' },
+  body: '<!doctype html><title>Sign in to this network</title>',
+}
+
+export const toSuccess = (data: unknown): Answer => ({
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ success: true, message: 'Completed', data }),
+})
 
 /** A verification that arrived at the proxy. */
 type Attempt = { readonly idempotencyKey: string | undefined; readonly body: string }
@@ -15,21 +39,29 @@ type UnreliableProxy = {
   readonly close: () => Promise<void>
 }
 
-/** A proxy in front of the server that fails verifications as `toFault` says, by the number of the attempt from 0. */
+/** What is answered instead of the server's answer: to verifications by the number of the attempt from 0, and to lists of bundles. */
+type Faults = {
+  readonly toVerification?: (attempt: number) => Fault | undefined
+  readonly toBundles?: Fault
+}
+
+/** A proxy in front of the server. */
 export async function startUnreliableProxy(
   target: string,
-  toFault: (attempt: number) => Fault | undefined,
+  { toVerification = () => undefined, toBundles }: Faults,
 ): Promise<UnreliableProxy> {
   const attempts: Attempt[] = []
   const server = http.createServer(async (request, response) => {
     const body = await buffer(request)
-    if (request.url?.endsWith('/verify-nin')) {
-      const fault = toFault(attempts.length)
+    const isVerification = request.url?.endsWith('/verify-nin')
+    const fault = isVerification ? toVerification(attempts.length) : toBundles
+    if (isVerification)
       attempts.push({ idempotencyKey: header(request, 'idempotency-key'), body: body.toString() })
-      if (fault === '503') return answer503(response)
-      if (fault === 'no answer') return request.socket.destroy()
-    }
-    await forward(`${target}${request.url}`, request, body, response)
+    if (fault === 'no answer') request.socket.destroy()
+    // The connection is closed, so that no client library repeats the next attempt by itself.
+    else if (fault)
+      response.writeHead(fault.status, { ...fault.headers, connection: 'close' }).end(fault.body)
+    else await forward(`${target}${request.url}`, request, body, response)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -45,14 +77,6 @@ export async function startUnreliableProxy(
 }
 
 const header = ({ headers }: http.IncomingMessage, name: string) => headers[name]?.toString()
-
-/** The connection is closed, so that no client library repeats the next attempt by itself. */
-function answer503(response: http.ServerResponse): void {
-  const headers = { 'content-type': 'application/json', 'retry-after': '0', connection: 'close' }
-  response
-    .writeHead(503, headers)
-    .end(JSON.stringify(toErrorBody(new AppError('source_unavailable'), 'req_of_the_proxy')))
-}
 
 async function forward(
   url: string,
