@@ -8,7 +8,9 @@ using System.Text.Json.Nodes;
 const int Attempts = 4;
 
 var url = Environment.GetEnvironmentVariable("TABBAT_URL") ?? "http://127.0.0.1:8080";
-using var client = new HttpClient { BaseAddress = new Uri(url), Timeout = TimeSpan.FromSeconds(30) };
+// A redirect is returned, not followed: it would send the number and the phone to another host.
+using var handler = new HttpClientHandler { AllowAutoRedirect = false };
+using var client = new HttpClient(handler) { BaseAddress = new Uri(url), Timeout = TimeSpan.FromSeconds(30) };
 client.DefaultRequestHeaders.Authorization =
     new AuthenticationHeaderValue("Bearer", Environment.GetEnvironmentVariable("TABBAT_KEY"));
 

@@ -19,7 +19,11 @@ import (
 
 const attempts = 4
 
-var client = &http.Client{Timeout: 30 * time.Second}
+var client = &http.Client{
+	Timeout: 30 * time.Second,
+	// A redirect is returned, not followed: it would send the number and the phone to another host.
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
 
 // answer has the fields of all responses that this program reads.
 type answer struct {

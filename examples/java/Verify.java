@@ -19,8 +19,12 @@ public final class Verify {
     private static final int ATTEMPTS = 4;
     private static final String URL = System.getenv().getOrDefault("TABBAT_URL", "http://127.0.0.1:8080");
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final HttpClient CLIENT =
-        HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(Duration.ofSeconds(5)).build();
+    /** A redirect is returned, not followed: it would send the number and the phone to another host. */
+    private static final HttpClient CLIENT = HttpClient.newBuilder()
+        .version(HttpClient.Version.HTTP_1_1)
+        .followRedirects(HttpClient.Redirect.NEVER)
+        .connectTimeout(Duration.ofSeconds(5))
+        .build();
 
     private record Answer(int status, JsonNode body) {}
 

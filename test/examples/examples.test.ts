@@ -8,7 +8,13 @@ import { send } from '../admin/test-console.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 import { readHttpFile } from './http-file.ts'
 import { type Command, ENVIRONMENT, LANGUAGES } from './languages.ts'
-import { HTML_WITH_200, startUnreliableProxy, toSuccess, toUnavailable } from './unreliable-proxy.ts'
+import {
+  HTML_WITH_200,
+  startUnreliableProxy,
+  toRedirect,
+  toSuccess,
+  toUnavailable,
+} from './unreliable-proxy.ts'
 
 let server: TestApp
 let url: string
@@ -113,6 +119,17 @@ describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {}, 
     const { ended } = await runWith({ toBundles: answer })
     expect(ended.all).toContain('status 200, code unexpected_response')
     expect(ended.code).not.toBe(0)
+  })
+
+  it('sends nothing to the host that a redirect names', async () => {
+    const other = await startUnreliableProxy(url, {})
+    const elsewhere = other.url.replace('127.0.0.1', 'localhost')
+    const { ended, attempts } = await runWith({ toVerification: () => toRedirect(elsewhere) })
+    await other.close()
+    expect(other.attempts).toEqual([])
+    expect(ended.all).toContain('status 307, code unexpected_response')
+    expect(ended.code).not.toBe(0)
+    expect(attempts).toHaveLength(1)
   })
 })
 

@@ -30,6 +30,12 @@ export const toSuccess = (data: unknown): Answer => ({
   body: JSON.stringify({ success: true, message: 'Completed', data }),
 })
 
+export const toRedirect = (origin: string): Answer => ({
+  status: 307,
+  headers: { location: `${origin}/api/v2/kyc/verify-nin` },
+  body: '',
+})
+
 /** A verification that arrived at the proxy. */
 type Attempt = { readonly idempotencyKey: string | undefined; readonly body: string }
 
