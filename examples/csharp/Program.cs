@@ -18,7 +18,9 @@ Console.WriteLine(await VerifyNin("12345678901", "08031234567"));
 Console.WriteLine(await VerifyNin("00000000422", "08031234567"));
 Console.WriteLine(await VerifyNin("12345678901", "123"));
 var bundles = await ListBundles("smile");
-Console.WriteLine($"bundles: {bundles.Count}, the first is {bundles[0]!["code"]} for {bundles[0]!["price"]} naira");
+Console.WriteLine(bundles.Count == 0
+    ? "bundles: none"
+    : $"bundles: {bundles.Count}, the first is {bundles[0]!["code"]} for {bundles[0]!["price"]} naira");
 
 async Task<string> VerifyNin(string nin, string phone)
 {

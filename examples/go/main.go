@@ -187,5 +187,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	if len(bundles) == 0 {
+		fmt.Println("bundles: none")
+		return
+	}
 	fmt.Printf("bundles: %d, the first is %s for %s naira\n", len(bundles), bundles[0].Code, bundles[0].Price)
 }

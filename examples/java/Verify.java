@@ -33,7 +33,8 @@ public final class Verify {
         System.out.println(verifyNin("00000000422", "08031234567"));
         System.out.println(verifyNin("12345678901", "123"));
         JsonNode bundles = listBundles("smile");
-        System.out.printf(
+        if (bundles.isEmpty()) System.out.println("bundles: none");
+        else System.out.printf(
             "bundles: %d, the first is %s for %s naira%n",
             bundles.size(), bundles.at("/0/code").asText(), bundles.at("/0/price").asText());
     }

@@ -30,7 +30,7 @@ try {
     echo verify($tabbat, '00000000422', '08031234567'), "\n";
     echo verify($tabbat, '12345678901', '123'), "\n";
     $bundles = $tabbat->listInternetBundles('smile');
-    echo 'bundles: ', count($bundles), ", the first is {$bundles[0]['code']} for {$bundles[0]['price']} naira\n";
+    echo 'bundles: ', $bundles === [] ? 'none' : count($bundles) . ", the first is {$bundles[0]['code']} for {$bundles[0]['price']} naira", "\n";
 } catch (TabbatException $error) {
     // No text of it contains what was sent.
     fwrite(STDERR, "status $error->status, code $error->errorCode, request $error->requestId\n");

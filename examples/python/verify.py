@@ -31,7 +31,10 @@ def main():
         for nin, phone in INPUTS:
             print(verify(tabbat, nin, phone))
         bundles = tabbat.list_internet_bundles("smile")
-        print(f"bundles: {len(bundles)}, the first is {bundles[0]['code']} for {bundles[0]['price']} naira")
+        if bundles:
+            print(f"bundles: {len(bundles)}, the first is {bundles[0]['code']} for {bundles[0]['price']} naira")
+        else:
+            print("bundles: none")
 
 
 if __name__ == "__main__":

@@ -121,6 +121,12 @@ describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {}, 
     expect(ended.code).not.toBe(0)
   })
 
+  it('prints that a list has no bundles', async () => {
+    const { ended } = await runWith({ toBundles: toSuccess({ data: [] }) })
+    expect(ended.all).toMatch(/^bundles: none$/m)
+    expect(ended.code).toBe(0)
+  })
+
   it('sends nothing to the host that a redirect names', async () => {
     const other = await startUnreliableProxy(url, {})
     const elsewhere = other.url.replace('127.0.0.1', 'localhost')

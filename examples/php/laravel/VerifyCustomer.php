@@ -31,6 +31,6 @@ final class VerifyCustomer
     public function describeBundles(string $provider): string
     {
         $bundles = $this->tabbat->listInternetBundles($provider);
-        return 'bundles: ' . count($bundles) . ", the first is {$bundles[0]['code']} for {$bundles[0]['price']} naira";
+        return $bundles === [] ? 'bundles: none' : 'bundles: ' . count($bundles) . ", the first is {$bundles[0]['code']} for {$bundles[0]['price']} naira";
     }
 }
