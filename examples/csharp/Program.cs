@@ -6,6 +6,7 @@ using System.Text.Json;
 using System.Text.Json.Nodes;
 
 const int Attempts = 4;
+var maxWait = TimeSpan.FromSeconds(60);
 
 var url = Environment.GetEnvironmentVariable("TABBAT_URL") ?? "http://127.0.0.1:8080";
 // A redirect is returned, not followed: it would send the number and the phone to another host.
@@ -64,8 +65,11 @@ async Task<(int Status, JsonObject Answer)> Call(Func<HttpRequestMessage> toRequ
             using var response = await client.SendAsync(request);
             var status = (int)response.StatusCode;
             var answer = ReadJson(await response.Content.ReadAsStringAsync());
-            if (last || !((bool?)answer["retryable"] ?? status >= 502)) return (status, answer);
-            await Wait(status.ToString(), response.Headers.RetryAfter?.Delta ?? TimeSpan.FromSeconds(1));
+            var retryable = answer["retryable"] is JsonValue value && value.TryGetValue(out bool given) ? given : status >= 502;
+            // A date is too long a wait: to retry earlier than told is of no use.
+            var wait = response.Headers.RetryAfter is { } told ? told.Delta ?? TimeSpan.MaxValue : TimeSpan.FromSeconds(1);
+            if (last || !retryable || wait > maxWait) return (status, answer);
+            await Wait(status.ToString(), wait);
         }
         catch (Exception exception) when (exception is HttpRequestException or TaskCanceledException)
         {
@@ -90,9 +94,8 @@ static JsonObject ReadJson(string text)
 
 static async Task Wait(string reason, TimeSpan time)
 {
-    var seconds = Math.Min((int)time.TotalSeconds, 60);
-    Console.WriteLine($"{reason}, trying again in {seconds} s");
-    await Task.Delay(TimeSpan.FromSeconds(seconds));
+    Console.WriteLine($"{reason}, trying again in {time.TotalSeconds} s");
+    await Task.Delay(time);
 }
 
 static bool IsSuccess(JsonObject answer) =>

@@ -17,7 +17,10 @@ import (
 	"time"
 )
 
-const attempts = 4
+const (
+	attempts       = 4
+	maxWaitSeconds = 60
+)
 
 var client = &http.Client{
 	Timeout: 30 * time.Second,
@@ -45,22 +48,26 @@ type bundle struct {
 func call(method, path string, body any, idempotencyKey string) (answer, error) {
 	for attempt := 1; ; attempt++ {
 		got, retryAfter, err := send(method, path, body, idempotencyKey)
-		if attempt == attempts || (err == nil && !mayRetry(got)) {
+		seconds, ok := readSeconds(retryAfter)
+		if attempt == attempts || !ok || (err == nil && !mayRetry(got)) {
 			return got, err
 		}
 		reason := "no answer"
 		if err == nil {
 			reason = strconv.Itoa(got.Status)
 		}
-		seconds, err := strconv.Atoi(retryAfter)
-		if err != nil || seconds < 0 {
-			seconds = 1
-		} else if seconds > 60 {
-			seconds = 60
-		}
 		fmt.Printf("%s, trying again in %d s\n", reason, seconds)
 		time.Sleep(time.Duration(seconds) * time.Second)
 	}
+}
+
+// readSeconds is not ok if the wait is too long, or a date: to retry earlier than told is of no use.
+func readSeconds(retryAfter string) (int, bool) {
+	if retryAfter == "" {
+		return 1, true
+	}
+	seconds, err := strconv.Atoi(retryAfter)
+	return seconds, err == nil && seconds >= 0 && seconds <= maxWaitSeconds
 }
 
 func mayRetry(got answer) bool {

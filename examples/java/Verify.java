@@ -17,6 +17,7 @@ import java.util.UUID;
 /** Verifies a NIN and lists bundles with java.net.http and Jackson. Java 17 or later. */
 public final class Verify {
     private static final int ATTEMPTS = 4;
+    private static final int MAX_WAIT_SECONDS = 60;
     private static final String URL = System.getenv().getOrDefault("TABBAT_URL", "http://127.0.0.1:8080");
     private static final ObjectMapper JSON = new ObjectMapper();
     /** A redirect is returned, not followed: it would send the number and the phone to another host. */
@@ -84,8 +85,9 @@ public final class Verify {
                 HttpResponse<String> response = CLIENT.send(request, BodyHandlers.ofString());
                 Answer answer = new Answer(response.statusCode(), readJson(response.body()));
                 boolean retryable = answer.body().path("retryable").asBoolean(answer.status() >= 502);
-                if (last || !retryable) return answer;
-                pause(answer.status(), readSeconds(response.headers().firstValue("Retry-After").orElse("")));
+                int seconds = readSeconds(response.headers().firstValue("Retry-After").orElse("1"));
+                if (last || !retryable || seconds > MAX_WAIT_SECONDS) return answer;
+                pause(answer.status(), seconds);
             } catch (IOException exception) {
                 if (last) throw new IllegalStateException("no answer");
                 pause("no answer", 1);
@@ -102,8 +104,9 @@ public final class Verify {
         }
     }
 
+    /** A date is too long a wait: to retry earlier than told is of no use. */
     private static int readSeconds(String text) {
-        return text.matches("[0-9]{1,9}") ? Math.min(Integer.parseInt(text), 60) : 1;
+        return text.matches("[0-9]{1,9}") ? Integer.parseInt(text) : Integer.MAX_VALUE;
     }
 
     private static void pause(Object reason, int seconds) throws InterruptedException {

@@ -137,6 +137,16 @@ describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {}, 
     expect(ended.code).not.toBe(0)
     expect(attempts).toHaveLength(1)
   })
+
+  it.each(['61', '86400', 'Fri, 01 Jan 2100 00:00:00 GMT'])(
+    'gives up if Retry-After is %s: no retry is earlier than told',
+    async (retryAfter) => {
+      const { ended, attempts } = await runWith({ toVerification: () => toUnavailable(retryAfter) })
+      expect(ended.all).toContain('status 503, code source_unavailable, request req_of_the_proxy')
+      expect(ended.code).not.toBe(0)
+      expect(attempts).toHaveLength(1)
+    },
+  )
 })
 
 it('every request of tabbat.http gets the status in its title', async () => {
