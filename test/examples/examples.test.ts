@@ -102,6 +102,7 @@ describe.each(LANGUAGES)('the example in $name', ({ missing, prepare, env = {}, 
     ['a success with a reference alone', toSuccess({ request_reference: 'ver_of_the_proxy' })],
     ['a success that says FAILED', toSuccess({ ...VERIFIED, verification_status: 'FAILED' })],
     ['VERIFIED without success', { ...toSuccess(VERIFIED), body: JSON.stringify({ data: VERIFIED }) }],
+    ['VERIFIED without a reference', toSuccess({ ...VERIFIED, request_reference: '' })],
     ['data that is a text', toSuccess('VERIFIED')],
   ])('does not take a 200 with %s for verified', async (_name, answer) => {
     const { ended, attempts } = await runWith({ toVerification: () => answer })

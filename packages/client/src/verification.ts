@@ -108,7 +108,7 @@ export function toResult<Person>({ status, headers, body }: Answer): Verificatio
   const { success, data } = Object(body) as Body
   const reference = data?.request_reference
   const state = data?.verification_status
-  if (typeof reference === 'string') {
+  if (typeof reference === 'string' && reference !== '') {
     if (status === 200 && success === true && state === 'VERIFIED')
       return { verified: true, reference, person: data as Person, ...readMatch(headers) }
     if (status === 422 && state === 'NOT_VERIFIED') return { verified: false, reference }

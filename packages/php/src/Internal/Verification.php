@@ -48,7 +48,7 @@ final class Verification
         $reference = $data['request_reference'] ?? null;
         $state = $data['verification_status'] ?? null;
         return match (true) {
-            !is_string($reference) => throw TabbatException::unexpectedResponse($answer->status),
+            !is_string($reference) || $reference === '' => throw TabbatException::unexpectedResponse($answer->status),
             $answer->status === 200 && ($body['success'] ?? null) === true && $state === 'VERIFIED' =>
                 new Verified($reference, new Record($data), self::readMatch($answer->headers['tabbat-match'] ?? '')),
             $answer->status === 422 && $state === 'NOT_VERIFIED' => new NotVerified($reference),

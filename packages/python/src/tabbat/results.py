@@ -53,7 +53,7 @@ def to_result(status: int, headers: Mapping[str, str], body: Any) -> "Verificati
     content = body if isinstance(body, dict) else {}
     data = content.get("data")
     reference = data.get("request_reference") if isinstance(data, dict) else None
-    if isinstance(data, dict) and isinstance(reference, str):
+    if isinstance(data, dict) and isinstance(reference, str) and reference:
         state = data.get("verification_status")
         if status == 200 and content.get("success") is True and state == "VERIFIED":
             return Verified(reference, data, read_match(headers.get("tabbat-match")))
