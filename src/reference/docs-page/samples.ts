@@ -27,6 +27,7 @@ const toTypeScript = ({ method, url, body, isIdempotent }: Call) =>
     isIdempotent && `    'Idempotency-Key': crypto.randomUUID(), // the same for every retry`,
     '  },',
     body !== undefined && `  body: JSON.stringify(${JSON.stringify(body)}),`,
+    body !== undefined && `  redirect: 'error', // else it may be sent to another host`,
     '})',
     'console.log(response.status, await response.text())',
   )
