@@ -4,11 +4,13 @@ import { statfs } from 'node:fs/promises'
 import { type AuditState, toAuditMetrics } from '../audit/open-audit.ts'
 import type { Config } from '../context/config.ts'
 import type { Store } from '../context/store.ts'
+import { MODES } from '../contract/scope.ts'
 import { MINUTE_MS, steadyNow } from '../contract/time.ts'
 import { readTableSizes, type TableSizes } from '../database/table-sizes.ts'
-import { UserError } from '../errors.ts'
+import { type ErrorCode, UserError } from '../errors.ts'
 import type { TlsCertificate } from '../http/tls-listener.ts'
 import type { QueueTable } from '../ledger/queue-table.ts'
+import { OPERATIONS, RESOURCE_OPERATIONS } from '../operations/operations.ts'
 import type { RequestLog } from '../requests/request-log.ts'
 import { createSpendMetric, type SourceChain, toSourceMetrics } from '../sources/source-chain.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -17,6 +19,7 @@ import {
   type Metric,
   type Metrics,
   printMetrics,
+  type RequestLabels,
   toCounter,
   toGauge,
   toRequestMetrics,
@@ -114,7 +117,8 @@ function readAuthority(path: string): string {
 function createMetrics(config: Config, deps: TelemetryDeps): Metrics {
   const { sourceChain, audit, webhooks, queue, workerNumber, isDemo, certificate } = deps
   const readers = listReaders(config, deps.store)
-  const requests = createRequestCounts(config.metricsKeys === 'off' ? 0 : config.metricsKeys)
+  const maxKeys = config.metricsKeys === 'off' ? 0 : config.metricsKeys
+  const requests = createRequestCounts(maxKeys, listAlerted())
   const collectProcess = createProcessMetrics()
   const readSpend = createSpendMetric(sourceChain)
   const collect = async (): Promise<ProcessFigures> => {
@@ -157,6 +161,32 @@ function createMetrics(config: Config, deps: TelemetryDeps): Metrics {
       return printMetrics([...own.metrics, ...others.metrics, ...node, ...requestMetrics])
     },
   }
+}
+
+/** The errors that the alerts of deploy/prometheus count. */
+const ALERTED: readonly ErrorCode[] = [
+  'not_verified',
+  'source_bad_response',
+  'source_unavailable',
+  'source_timeout',
+  'too_many_attempts',
+  'queue_full',
+  'audit_unavailable',
+]
+/** Of those, what every operation may answer. */
+const ALERTED_ALWAYS: readonly ErrorCode[] = ['internal_error', 'overloaded']
+/** And what is answered before the key is known. */
+const ALERTED_KEYLESS: readonly ErrorCode[] = ['internal_error', 'audit_unavailable']
+
+function listAlerted(): RequestLabels[] {
+  return [...OPERATIONS, ...RESOURCE_OPERATIONS].flatMap(({ name, errors }) => {
+    const success = name.startsWith('verify_') ? ['verified'] : []
+    const outcomes = [...success, ...ALERTED.filter((code) => errors.includes(code)), ...ALERTED_ALWAYS]
+    return [
+      ...MODES.flatMap((mode) => outcomes.map((outcome): RequestLabels => [name, mode, outcome])),
+      ...ALERTED_KEYLESS.map((outcome): RequestLabels => [name, 'none', outcome]),
+    ]
+  })
 }
 
 /** Metrics of the node, not of a process. */

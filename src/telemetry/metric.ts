@@ -116,13 +116,19 @@ const createSeries = (labels: string): Series => ({
   buckets: BOUNDS_MS.map(() => 0),
 })
 
-/** `maxKeys` keys are counted apart, so that the number of series is bounded. 0: none. */
-export function createRequestCounts(maxKeys = 0): RequestCounts {
+/** The operation, mode and outcome of requests that are counted together. */
+export type RequestLabels = readonly [operation: string, mode: string, outcome: string]
+
+/**
+ * `maxKeys` keys are counted apart, so that the number of series is bounded. 0: none. `awaited` are shown with 0 from the start: a
+ * counter that appears with its first events has not grown for Prometheus, so that no alert would see them.
+ */
+export function createRequestCounts(maxKeys = 0, awaited: readonly RequestLabels[] = []): RequestCounts {
   const all: Series[] = []
   const byKey = new Map<string, Map<string, Series>>()
   // By operation, mode and outcome: three lookups cost less than one joined key.
   const byName = new Map<string, Map<string, Map<string, Series>>>()
-  const find = (operation: string, mode: string, outcome: string): Series => {
+  const find = (...[operation, mode, outcome]: RequestLabels): Series => {
     const modes = getOrAdd(byName, operation, () => new Map<string, Map<string, Series>>())
     const outcomes = getOrAdd(modes, mode, () => new Map<string, Series>())
     return getOrAdd(outcomes, outcome, () => {
@@ -131,6 +137,7 @@ export function createRequestCounts(maxKeys = 0): RequestCounts {
       return series
     })
   }
+  for (const labels of awaited) find(...labels)
   return {
     count: (operation, mode, outcome, durationMs) => {
       const series = find(operation, mode, outcome)
@@ -173,9 +180,12 @@ export function toRequestMetrics(series: readonly Series[]): Metric[] {
       name: 'tabbat_request_duration_seconds',
       help: 'Time from the head of a request to the end of its answer.',
       type: 'histogram',
-      samples: sums.flatMap(({ labels, calls, sumMs, buckets }) =>
-        toHistogramSamples(labels, { bounds: BOUNDS_S, counts: buckets, sum: sumMs / 1000, count: calls }),
-      ),
+      // No alert counts durations, and one of these has eighteen lines.
+      samples: sums
+        .filter(({ calls }) => calls > 0)
+        .flatMap(({ labels, calls, sumMs, buckets }) =>
+          toHistogramSamples(labels, { bounds: BOUNDS_S, counts: buckets, sum: sumMs / 1000, count: calls }),
+        ),
     },
   ]
 }

@@ -67,6 +67,93 @@ describe.skipIf(!hasPostgres())('a scrape of a server', () => {
   })
 })
 
+/** The counters that the rules compare over time, as selectors of series. */
+const COUNTED = [
+  ...new Set(
+    [
+      ...readFileSync('deploy/prometheus/rules.yml', 'utf8').matchAll(
+        /(?:rate|increase)\((\w+_total\{[^}]*\})/g,
+      ),
+    ].map(([, selector = '']) => selector.replace('job="tabbat"', '').replace('{,', '{')),
+  ),
+]
+
+type Series = { readonly name: string; readonly labels: ReadonlyMap<string, string>; readonly value: number }
+
+const readLabels = (text: string) =>
+  [...text.matchAll(/(\w+)(=~?|!=)"([^"]*)"/g)].map(([, name = '', operator = '', value = '']) => ({
+    name,
+    operator,
+    value,
+  }))
+
+const readSeries = (scrape: string): Series[] =>
+  [...scrape.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name = '', labels = '', value]) => ({
+    name,
+    labels: new Map(readLabels(labels).map((label) => [label.name, label.value])),
+    value: Number(value),
+  }))
+
+function isSelected({ name, labels }: Series, selector: string): boolean {
+  const [wanted, rest = ''] = selector.split('{')
+  return (
+    name === wanted &&
+    readLabels(rest).every(({ name: label, operator, value }) => {
+      const found = labels.get(label) ?? ''
+      if (operator === '!=') return found !== value
+      return operator === '=' ? found === value : new RegExp(`^(?:${value})$`).test(found)
+    })
+  )
+}
+
+/** The alternatives of a label, each as a selector of its own. */
+const splitAlternatives = (selector: string): string[] => {
+  const [, list = ''] = /outcome=~"([^"]*)"/.exec(selector) ?? []
+  return list === ''
+    ? [selector]
+    : list.split('|').map((outcome) => selector.replace(`outcome=~"${list}"`, `outcome="${outcome}"`))
+}
+
+describe('a server that has just started', () => {
+  let scrape: Series[]
+  beforeAll(async () => {
+    const server = await openTestApp({ ...VENDOR, TABBAT_METRICS_TOKEN: TOKEN })
+    const metrics = buildMetricsServer(server.context)
+    const { body } = await inject(metrics, { url: '/metrics', headers: { ...bearer(TOKEN), host: 'any' } })
+    scrape = readSeries(body)
+    await metrics.close()
+    await server.close()
+  })
+
+  // Else its first events would be no increase for Prometheus.
+  it.each([...new Set(COUNTED.flatMap(splitAlternatives))])('has %s with 0', (selector) => {
+    const found = scrape.filter((series) => isSelected(series, selector))
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.filter(({ value }) => value !== 0)).toEqual([])
+  })
+
+  it('has those of verifications for each operation and mode', () => {
+    const outcomes = ['verified', 'too_many_attempts', 'queue_full', 'source_timeout', 'internal_error']
+    for (const operation of ['verify_nin', 'verify_bvn'])
+      for (const mode of ['live', 'test'])
+        for (const outcome of outcomes)
+          expect(
+            scrape.filter((series) =>
+              isSelected(
+                series,
+                `tabbat_requests_total{operation="${operation}",mode="${mode}",outcome="${outcome}"}`,
+              ),
+            ),
+          ).toHaveLength(1)
+  })
+
+  it('has few of them, and no durations', () => {
+    const count = (name: string) => scrape.filter((series) => series.name === name).length
+    expect(count('tabbat_requests_total')).toBeLessThan(150)
+    expect(count('tabbat_request_duration_seconds_bucket')).toBe(0)
+  })
+})
+
 it.each(FILES)('%s names outcomes that exist', (file) => {
   const text = readFileSync(file, 'utf8').replaceAll('\\"', '"')
   const outcomes = [...text.matchAll(/outcome[=!]~?"([^"]*)"/g)].flatMap(([, list = '']) => list.split('|'))

@@ -42,3 +42,13 @@ it('adds up the requests of several processes, buckets included', () => {
     ]),
   )
 })
+
+it('shows what is awaited with 0, without durations', () => {
+  const requests = createRequestCounts(0, [['verify_nin', 'live', 'queue_full']])
+  const print = () => printMetrics(toRequestMetrics(requests.dump())).split('\n')
+  const labels = 'operation="verify_nin",mode="live",outcome="queue_full"'
+  expect(print().filter((line) => line.includes(labels))).toEqual([`tabbat_requests_total{${labels}} 0`])
+  requests.count('verify_nin', 'live', 'queue_full', 1)
+  expect(print()).toContain(`tabbat_requests_total{${labels}} 1`)
+  expect(print()).toContain(`tabbat_request_duration_seconds_count{${labels}} 1`)
+})
