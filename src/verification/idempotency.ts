@@ -3,7 +3,7 @@ import type { AuditLog } from '../audit/audit-log.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { toTextMac } from '../crypto/mac.ts'
-import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
+import { BrokenSeal, seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import type { Completion, NewClaim, Release } from '../ledger/idempotency-table.ts'
 import { type ClaimId, type IdempotencyTable, STORED_MS } from '../ledger/idempotency-table.ts'
@@ -121,7 +121,8 @@ export function openIdempotency(
     })
     if (result.state === 'running') throw inProgressError(toReference(result.owner))
     if (result.state === 'reused') throw new AppError('idempotency_key_reused')
-    if (result.state === 'done') return openStoredResponse(keyring, id.name, result.sealed)
+    if (result.state === 'done')
+      return openStoredResponse(keyring, id.name, result.sealed, toRequestOwner(claim))
     claim.isHeld = true
     claim.used = result.paidCalls
     claim.lastFailure = (result.lastFailure ?? undefined) as ErrorCode | undefined
@@ -143,9 +144,9 @@ export function openIdempotency(
       paidCalls,
     }),
     find,
-    complete: ({ id }, response) => ({
-      claim: id,
-      sealed: sealStoredResponse(keyring, id.name, response),
+    complete: (claim, response) => ({
+      claim: claim.id,
+      sealed: sealStoredResponse(keyring, claim.id.name, response, toRequestOwner(claim)),
       expiresAt: steadyNow() + STORED_MS,
     }),
     toRelease: ({ id }, error, refunded) => ({ claim: id, refunded, failure: toFailure(error) }),
@@ -170,20 +171,41 @@ const toReference = (owner: string | undefined) => /ver_[0-9a-z]+$/.exec(owner ?
 
 const toResponseBound = (name: Uint8Array) => toAssociatedData('idempotency', name, 1)
 
-/** The body, which is JSON already, follows the other fields after a line break. */
+const toRequestOwner = ({ id, fingerprint }: Pick<IdempotencyClaim, 'id' | 'fingerprint'>) =>
+  toResponseOwner(id.keyId, fingerprint.toString('hex'))
+
+/** Whose response under an Idempotency-Key it is: of the lineage of an API key, to the request with this fingerprint (hex). */
+export const toResponseOwner = (lineage: string, fingerprint: string) => `${lineage} ${fingerprint}`
+
+/**
+ * The body, which is JSON already, follows the other fields after a line break. `owner` says whose response it is. It is a field
+ * inside the seal, not a part of the associated data: nodes of 0.3.0 pass over it.
+ */
 export function sealStoredResponse(
   keyring: Keyring,
   name: Uint8Array,
   { body, ...fields }: StoredResponse,
+  owner?: string,
 ): Buffer {
-  const text = `${JSON.stringify(fields)}\n${body}`
+  const text = `${JSON.stringify({ ...fields, owner })}\n${body}`
   return seal(keyring.idempotency, Buffer.from(text), toResponseBound(name))
 }
 
-export function openStoredResponse(keyring: Keyring, name: Uint8Array, sealed: Uint8Array): StoredResponse {
+/**
+ * Throws BrokenSeal for the response of another owner: somebody has moved it. One that 0.3.0 has sealed names no owner. Without
+ * `owner`, any is opened.
+ */
+export function openStoredResponse(
+  keyring: Keyring,
+  name: Uint8Array,
+  sealed: Uint8Array,
+  owner?: string,
+): StoredResponse {
   const text = unseal(keyring.idempotency, sealed, toResponseBound(name)).toString()
   const end = text.indexOf('\n')
-  return { ...JSON.parse(text.slice(0, end)), body: text.slice(end + 1) } as StoredResponse
+  const { owner: found = owner, ...fields } = JSON.parse(text.slice(0, end))
+  if (owner !== undefined && found !== owner) throw new BrokenSeal()
+  return { ...fields, body: text.slice(end + 1) } as StoredResponse
 }
 
 /**

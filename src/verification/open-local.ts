@@ -12,6 +12,7 @@ import {
   openStoredResponse,
   type StoredResponse,
   sealStoredResponse,
+  toResponseOwner,
 } from './idempotency.ts'
 
 /** What a verification by a source inside this process needs. */
@@ -97,14 +98,15 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
       const isSame = fingerprint.equals(stored.fingerprint)
       if (!isSame) throw runningError(false)
       if (stored.sealed) {
-        const response = openStoredResponse(keyring, name, stored.sealed)
+        const response = openStoredResponse(keyring, name, stored.sealed, toOwner(key))
         key.reference = response.reference
         return response
       }
       if (stored.leaseUntil > now) throw runningError(true)
       return undefined
     },
-    toAnswer: ({ keyId, operation, name, fingerprint, subject }, response, record) => {
+    toAnswer: (key, response, record) => {
+      const { keyId, operation, name, fingerprint, subject } = key
       recent.add(name)
       return {
         keyId,
@@ -113,7 +115,7 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
         fingerprint: fingerprint.toString('hex'),
         subject,
         owner,
-        sealed: sealStoredResponse(keyring, name, response),
+        sealed: sealStoredResponse(keyring, name, response, toOwner(key)),
         expiresAt: steadyNow() + STORED_MS,
         record,
       }
@@ -124,6 +126,8 @@ export function createLocalIdempotency(keyring: Keyring, owner: string): LocalId
     },
   }
 }
+
+const toOwner = ({ keyId, fingerprint }: RunningKey) => toResponseOwner(keyId, fingerprint.toString('hex'))
 
 const isOver = ({ expiresAt, sealed, leaseUntil }: StoredAnswer, now: number) =>
   expiresAt <= now && (sealed !== null || leaseUntil <= now)

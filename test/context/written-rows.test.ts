@@ -59,19 +59,34 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     server = await openTestConsole({ ...settings, TABBAT_NIN_SOURCES: 'registry' })
     key = await server.createKey({ mode: 'live' })
     await server.openSession('owner')
+    const keyring = server.context.keyring()
+    const blank = createBlankRecord('nin')
+    const records = PEOPLE.map(({ nin, phone, first_name }) =>
+      sealEntry(keyring, 'nin', nin, {
+        mediaId: null,
+        record: {
+          ...blank,
+          nin_number: nin,
+          personal_info: { ...blank.personal_info, first_name, phone_number: phone },
+        },
+      }),
+    )
+    await server.context.store.registry.save({ records, media: [], at: Date.now() })
   })
   afterAll(() => server.close())
 
   const write = (sql: string, ...values: (string | number | Uint8Array)[]) =>
     server.context.store.database.prepare(sql).run(...values)
 
-  const verify = (nin: string, phone: string, credential = key) =>
+  const verify = (nin: string, phone: string, credential = key, headers = {}) =>
     server.app.inject({
       method: 'POST',
       url: '/api/v2/kyc/verify-nin',
-      headers: bearer(credential),
+      headers: { ...bearer(credential), ...headers },
       payload: { nin, phone },
     })
+
+  const idOf = (credential: string) => credential.slice('tbt_live_'.length, 'tbt_live_'.length + 8)
 
   it('cannot make a session of the console', async () => {
     const token = createToken()
@@ -132,11 +147,11 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     const { id, text } = createSecretText('tbt_live_')
     const copied = `INSERT INTO api_keys (id, mode, name, hash, scopes, created_at, lineage)
       SELECT $1, mode, name, hash, scopes, created_at, $2 FROM api_keys WHERE id = $3`
-    await write(copied, id, id, key.slice('tbt_live_'.length, 'tbt_live_'.length + 8))
+    await write(copied, id, id, idOf(key))
     await write('UPDATE api_keys SET hash = $1 WHERE id = $2', toPlainHash(text), id)
     expect((await verify(PEOPLE[0].nin, PEOPLE[0].phone, text)).statusCode).toBe(401)
     // The hash of a key that he holds, under the id of another one: the id is a part of what is hashed.
-    const ownId = own.slice('tbt_live_'.length, 'tbt_live_'.length + 8)
+    const ownId = idOf(own)
     await write(
       'UPDATE api_keys SET hash = (SELECT hash FROM api_keys WHERE id = $1) WHERE id = $2',
       ownId,
@@ -145,20 +160,38 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     expect((await verify(PEOPLE[0].nin, PEOPLE[0].phone, text)).statusCode).toBe(401)
   })
 
+  it('cannot give the stored answer of one key to another, nor to another request', async () => {
+    const [{ nin, phone }, other] = PEOPLE
+    const header = 'order-1'
+    const own = await server.createKey({ mode: 'live' })
+    const answer = await verify(nin, phone, key, { 'idempotency-key': header })
+    expect(answer.statusCode).toBe(200)
+    await verify(other.nin, other.phone, own, { 'idempotency-key': header })
+    const toUse = (credential: string, request: readonly string[]) => ({
+      ...{
+        keyId: idOf(credential),
+        operation: 'verify_nin',
+        reference: 'ver_0',
+        header,
+        subject: '',
+        request,
+      },
+    })
+    const { begin } = server.context.idempotency
+    const asked = toUse(own, [other.nin, other.phone.slice(1), ''])
+    expect(await begin(asked)).toMatchObject({ stored: { status: 200 } })
+    const copied = `UPDATE idempotency SET sealed = (SELECT sealed FROM idempotency WHERE key_id = $1) WHERE key_id = $2`
+    await write(copied, idOf(key), idOf(own))
+    await expect(begin(asked)).rejects.toThrow(BrokenSeal)
+    // The same key, with the fingerprint of another request.
+    const fingerprint = `UPDATE idempotency SET fingerprint = (SELECT fingerprint FROM idempotency WHERE key_id = $1) WHERE key_id = $2`
+    expect(await begin(toUse(key, [nin, phone.slice(1), '']))).toMatchObject({ stored: { status: 200 } })
+    await write(fingerprint, idOf(own), idOf(key))
+    await expect(begin({ ...asked, keyId: idOf(key) })).rejects.toThrow(BrokenSeal)
+  })
+
   it('cannot give the record of one person to another', async () => {
     const keyring = server.context.keyring()
-    const blank = createBlankRecord('nin')
-    const records = PEOPLE.map(({ nin, phone, first_name }) =>
-      sealEntry(keyring, 'nin', nin, {
-        mediaId: null,
-        record: {
-          ...blank,
-          nin_number: nin,
-          personal_info: { ...blank.personal_info, first_name, phone_number: phone },
-        },
-      }),
-    )
-    await server.context.store.registry.save({ records, media: [], at: Date.now() })
     const [victim, other] = PEOPLE
     const registry = createRegistry({
       table: server.context.store.registry,

@@ -169,8 +169,8 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
     seed: 15,
     defect: {
       file: 'src/verification/idempotency.ts',
-      find: 'response),\n      expiresAt: steadyNow() + STORED_MS,',
-      replace: 'response),\n      expiresAt: steadyNow() + LEASE_MS,',
+      find: 'toRequestOwner(claim)),\n      expiresAt: steadyNow() + STORED_MS,',
+      replace: 'toRequestOwner(claim)),\n      expiresAt: steadyNow() + LEASE_MS,',
     },
   },
   'unbilled-calls-kept': {

@@ -1,6 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { Keyring } from '../../src/crypto/keyring.ts'
+import { BrokenSeal } from '../../src/crypto/seal.ts'
 import {
   openStoredResponse,
   type StoredResponse,
@@ -17,7 +18,14 @@ const response: StoredResponse = {
   released: 'nin_number',
 }
 
-it('opens a response that it has stored', () => {
-  const sealed = sealStoredResponse(keyring, name, response)
+it('opens a response of its owner, and of nobody else', () => {
+  const sealed = sealStoredResponse(keyring, name, response, 'one')
+  expect(openStoredResponse(keyring, name, sealed, 'one')).toEqual(response)
   expect(openStoredResponse(keyring, name, sealed)).toEqual(response)
+  expect(() => openStoredResponse(keyring, name, sealed, 'other')).toThrow(BrokenSeal)
+})
+
+it('opens a response that 0.3.0 has sealed, which names no owner', () => {
+  const sealed = sealStoredResponse(keyring, name, response)
+  expect(openStoredResponse(keyring, name, sealed, 'anybody')).toEqual(response)
 })

@@ -8,7 +8,7 @@ import { NotBegun } from '../../sources/failover.ts'
 import { askAndMatch, toGuessEnd, toKept } from '../ask.ts'
 import { Commits } from '../commits.ts'
 import { BVN, type IdType, NIN } from '../id-type.ts'
-import { isSourceFailure, type StoredResponse, sealStoredResponse } from '../idempotency.ts'
+import { isSourceFailure, type StoredResponse, sealStoredResponse, toResponseOwner } from '../idempotency.ts'
 import type { Decision } from '../match.ts'
 import {
   createVerification,
@@ -47,10 +47,10 @@ async function attemptAs<T extends object>(
 ): Promise<Attempted> {
   const opened = await openClaimed(deps, idType, claimed)
   if (!('verification' in opened)) return { ...NOTHING_ASKED, ...opened }
-  const { verification } = opened
+  const { verification, asked } = opened
   const { request, sourceAttempts, auditFields } = verification
   if (claimed.lifeMs <= 0) {
-    await end(verification, claimed, toCodeResponse('expired', claimed.reference, request.requestId))
+    await end(verification, asked, toCodeResponse('expired', claimed.reference, request.requestId))
     return NOTHING_ASKED
   }
 
@@ -68,12 +68,12 @@ async function attemptAs<T extends object>(
     // Mask, and record: the outcome and the answer, or the next attempt, in one commit.
     const response = toStoredResponse(verification, decision) ?? toFinalResponse(verification, decision)
     // After an erasure the lease is lost, and nothing about the person is stored.
-    if (response) await endAsked(verification, commits, claimed, response, decision)
+    if (response) await endAsked(verification, commits, asked, response, decision)
     else await retry(verification, commits, claimed, decision)
     return { sourceAttempts, ...('error' in decision && toBug(decision.error)) }
   } catch (error) {
     const limit = toLimitError(error)
-    await end(verification, claimed, toErrorResponse(limit, claimed.reference, request.requestId))
+    await end(verification, asked, toErrorResponse(limit, claimed.reference, request.requestId))
     return NOTHING_ASKED
   } finally {
     await commits.abandon(undefined).catch(() => {})
@@ -109,13 +109,13 @@ const LATER: readonly ErrorCode[] = ['internal_error', 'audit_unavailable', 'ove
 async function endAsked<T>(
   verification: Verification<T>,
   commits: Commits,
-  claimed: Claimed,
+  asked: Asked,
   response: StoredResponse,
   decision: Decision<T>,
 ): Promise<void> {
   const { deps } = verification
   const subject = toOtherSubject(verification, decision)
-  const change: Finish = { ...toEnd(deps.queue, claimed, response), subject }
+  const change: Finish = { ...toEnd(deps.queue, asked, response), subject }
   const entry =
     'error' in decision
       ? toFailedOutcome(verification, response)
@@ -158,13 +158,9 @@ function endLater(
 }
 
 /** The end of a verification that is not asked about. */
-async function end<T>(
-  verification: Verification<T>,
-  claimed: Claimed,
-  response: StoredResponse,
-): Promise<void> {
+async function end<T>(verification: Verification<T>, asked: Asked, response: StoredResponse): Promise<void> {
   const { audit, queue } = verification.deps
-  const change = toEnd(queue, claimed, response)
+  const change = toEnd(queue, asked, response)
   const refusal = await audit.recordChange(change, [toFailedOutcome(verification, response)])
   if (!refusal) tellEnd(queue, change)
 }
@@ -209,7 +205,12 @@ const SKIPPED: readonly SourceAttempt['result'][] = [
 ]
 
 /** Without a verification it has ended here: `bug` is why its question cannot be opened, if that is the reason. */
-type Opened<T> = { readonly verification: Verification<T> } | { readonly bug?: unknown }
+type Opened<T> =
+  | { readonly verification: Verification<T>; readonly asked: Asked }
+  | { readonly bug?: unknown }
+
+/** A verification whose question was opened. */
+type Asked = Claimed & Pick<Question, 'fingerprint'>
 
 /**
  * Opens the question of a verification that was claimed. It ends if its key has ended or lost the scope, or if the
@@ -237,10 +238,11 @@ async function openClaimed<T>(
     return { bug: error }
   }
   const unused = { reference, idempotencyKey: undefined, trace: undefined, startedAt: performance.now() }
-  const { requireMatch, ...asked } = question
-  const request = { ...asked, ...unused, caller: { ...caller, requireMatch } }
+  const { requireMatch, fingerprint, ...rest } = question
+  const request = { ...rest, ...unused, caller: { ...caller, requireMatch } }
   const budget = { payer: { reference, lease }, most: settings.paidCalls, used, lastFailure: undefined }
-  return { verification: createVerification(deps, idType, request, toSubject(claimed), budget) }
+  const verification = createVerification(deps, idType, request, toSubject(claimed), budget)
+  return { verification, asked: { ...claimed, fingerprint } }
 }
 
 const toSubject = ({ subject }: Claimed) => Buffer.from(subject).toString('hex')
@@ -263,10 +265,10 @@ async function endUnasked(
 /** The end of a verification as it is written. Without a response it is cancelled. */
 function toEnd(
   { keyring, settings: { keepMs } }: QueueDeps,
-  claimed: Claimed,
+  asked: Asked,
   response: StoredResponse | undefined,
 ): Finish {
-  const { reference, lease, idempotency } = claimed
+  const { reference, lease, lineage, idempotency, fingerprint } = asked
   const ids = { kind: 'finish', reference, lease, keepMs } as const
   if (!response)
     return { ...ids, state: 'cancelled', outcome: 'cancelled', answer: undefined, stored: undefined }
@@ -277,8 +279,15 @@ function toEnd(
     outcome,
     answer: sealAnswer(keyring, response),
     stored:
-      idempotency && !isRetryable(outcome) ? sealStoredResponse(keyring, idempotency, response) : undefined,
-    event: claimed.lane === 'single' ? toEvent(claimed, outcome) : undefined,
+      idempotency && !isRetryable(outcome)
+        ? sealStoredResponse(
+            keyring,
+            idempotency,
+            response,
+            fingerprint && toResponseOwner(lineage, fingerprint),
+          )
+        : undefined,
+    event: asked.lane === 'single' ? toEvent(asked, outcome) : undefined,
   }
 }
 

@@ -11,6 +11,8 @@ export type Question = Omit<
 > & {
   /** What the key required when the question was accepted: its caller could not know what is required later. */
   readonly requireMatch?: RequireMatch | undefined
+  /** Of the request under its Idempotency-Key, in hex. Undefined without such a key, and in what 0.3.0 has sealed. */
+  readonly fingerprint?: string | undefined
 }
 
 const toBound = (reference: string) => toAssociatedData('queued_verifications', Buffer.from(reference), 1)
@@ -20,10 +22,15 @@ export function sealQuestion(
   keyring: Pick<Keyring, 'queue'>,
   reference: string,
   request: VerificationRequest,
+  fingerprint?: Buffer,
 ): Buffer {
   const { caller: _caller, startedAt: _startedAt, idempotencyKey: _key, trace: _trace, ...rest } = request
   const { reference: _reference, place: _place, ...asked } = rest
-  const question: Question = { ...asked, requireMatch: request.caller.requireMatch }
+  const question: Question = {
+    ...asked,
+    requireMatch: request.caller.requireMatch,
+    fingerprint: fingerprint?.toString('hex'),
+  }
   return seal(keyring.queue, Buffer.from(JSON.stringify(question)), toBound(reference))
 }
 

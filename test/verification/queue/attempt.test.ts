@@ -2,6 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { AuditEntry } from '../../../src/audit/row.ts'
 import type { Keyring } from '../../../src/crypto/keyring.ts'
+import { BrokenSeal } from '../../../src/crypto/seal.ts'
 import { AppError } from '../../../src/errors.ts'
 import { toCaller } from '../../../src/keys/caller.ts'
 import { withDefaults } from '../../../src/keys/options.ts'
@@ -23,6 +24,8 @@ const record = toNinRecord(NUMBER, PHONE)
 
 type Wish = {
   readonly claimed?: Partial<Claimed>
+  /** Of the request under its Idempotency-Key. */
+  readonly fingerprint?: Buffer
   /** What the sources come to: an answer, or what they throw. */
   readonly answer?: object | Error
   /** What is noted of the sources. */
@@ -60,7 +63,7 @@ async function run(wish: Wish = {}) {
     ...{ reference: REFERENCE, lease: 'node:1', keyId: 'k3JbvwRd', lineage: 'k3JbvwRd' },
     ...{ lane: 'single', mode, operation: 'verify_nin', batch: undefined, attempts: 0, paidCalls: 0 },
     ...{ lifeMs: 1, idempotency: undefined, subject: Buffer.from('abcd', 'hex') },
-    question: sealQuestion(keyring, REFERENCE, asked as never),
+    question: sealQuestion(keyring, REFERENCE, asked as never, wish.fingerprint),
     ...wish.claimed,
   }
   const changes: unknown[] = []
@@ -212,8 +215,12 @@ describe('an attempt ends a verification', () => {
   it('under its Idempotency-Key, unless the caller is told to try again', async () => {
     const idempotency = randomBytes(32)
     const stored = (done: { changes: unknown[] }) => (last(done.changes) as Finish).stored
-    const done = await run({ claimed: { idempotency } })
-    expect(openStoredResponse(keyring, idempotency, stored(done) as Uint8Array)).toEqual(read(done))
+    const done = await run({ claimed: { idempotency }, fingerprint: Buffer.from('abcd', 'hex') })
+    const owner = 'k3JbvwRd abcd'
+    const open = (whose: string) =>
+      openStoredResponse(keyring, idempotency, stored(done) as Uint8Array, whose)
+    expect(open(owner)).toEqual(read(done))
+    expect(() => open('k3JbvwRd dcba')).toThrow(BrokenSeal)
     const failed = await run({ claimed: { idempotency, question: randomBytes(60) } })
     expect(last(failed.changes)).toMatchObject({ outcome: 'internal_error', state: 'answered' })
     expect(stored(failed)).toBeUndefined()
