@@ -45,7 +45,7 @@ type Deps = {
 }
 
 /** The key that reads, as it is now. */
-export type Reader = Pick<Caller, 'scopes' | 'hidden'>
+export type Reader = Pick<Caller, 'scopes' | 'hidden' | 'lineage'>
 
 /** The results of a batch in the order of its lines, as text in pieces. Rows without a result say their state. */
 export async function* writeResults(
@@ -91,7 +91,7 @@ function toResultRow(keyring: Keyring, row: BatchResult, reader: Reader): Result
   if (answer && reference) {
     // The key may have lost the scope since, or see fewer fields.
     const isReadable = mayRead(reader.scopes, row.operation)
-    const stored = openAnswer(keyring, reference, answer)
+    const stored = openAnswer(keyring, reference, answer, reader.lineage)
     const kind = operation === NIN.operation ? 'nin' : 'bvn'
     const answered = isReadable ? toAnswer(toStillVisible(stored, kind, reader)) : toFailure('forbidden')
     return { ...about, state: row.state === 'expired' ? 'expired' : 'done', ...answered }

@@ -106,8 +106,8 @@ const toListResults = (database: Reader, now = toSharedNow(database, '$4')) => `
   SELECT batch_rows.line AS row_line, batch_rows.reference AS row_reference, batch_rows.operation AS row_operation, label,
     refusals, CASE WHEN batch_rows.question IS NULL THEN 0 ELSE 1 END AS is_waiting, queued.*
   FROM (SELECT * FROM batch_rows WHERE batch = $1 AND line > $2 ORDER BY line LIMIT $3) AS batch_rows
-  LEFT JOIN (SELECT ${toQueuedColumns(now, BATCH_GROUPS.toKeptUntil('$1', now, '$5'))} FROM queued_verifications) AS queued
-    ON queued.reference = batch_rows.reference
+  LEFT JOIN (SELECT lineage, ${toQueuedColumns(now, BATCH_GROUPS.toKeptUntil('$1', now, '$5'))} FROM queued_verifications) AS queued
+    ON queued.reference = batch_rows.reference AND queued.lineage = (SELECT lineage FROM batches WHERE id = $1)
   ORDER BY batch_rows.line`
 
 const toResult = (row: Row): BatchResult => ({

@@ -190,6 +190,30 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     await expect(begin({ ...asked, keyId: idOf(key) })).rejects.toThrow(BrokenSeal)
   })
 
+  it('cannot read the answer of another key through a batch of his own', async () => {
+    const [victim, other] = PEOPLE
+    const later = { prefer: 'respond-async, wait=20' }
+    const { request_reference: wanted } = (await verify(victim.nin, victim.phone, key, later)).json().data
+    const own = await server.createKey({ mode: 'live' })
+    const url = '/api/v2/kyc/batches'
+    const headers = { ...bearer(own), 'content-type': 'application/x-ndjson' }
+    const payload = JSON.stringify({ operation: 'verify_nin', nin: other.nin, phone: other.phone })
+    const { id } = (await server.app.inject({ method: 'POST', url, headers, payload })).json().data
+    const { batches } = server.context
+    await expect.poll(async () => (await batches.find(id))?.state, { timeout: 20_000 }).toBe('completed')
+    const read = async () => {
+      const reader = { lineage: idOf(own), scopes: new Set(['kyc:nin']), hidden: [] } as never
+      const actor = { key_id: idOf(own), mode: 'live' } as const
+      const results = await batches.readResults(id, 'application/x-ndjson', actor, reader)
+      return (await Array.fromAsync(results)).join('')
+    }
+    expect(await read()).toContain(other.first_name)
+    await write('UPDATE batch_rows SET reference = $1 WHERE batch = $2', wanted, id)
+    expect(JSON.parse(await read())).toMatchObject({ state: 'cancelled', data: null })
+    await write('UPDATE queued_verifications SET lineage = $1 WHERE reference = $2', idOf(own), wanted)
+    await expect(read()).rejects.toThrow(BrokenSeal)
+  })
+
   it('cannot give the record of one person to another', async () => {
     const keyring = server.context.keyring()
     const [victim, other] = PEOPLE

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../audit/row.ts'
 import { createEvent, type NewEvent } from '../../contract/event.ts'
 import { steadyNow } from '../../contract/time.ts'
+import { BrokenSeal } from '../../crypto/seal.ts'
 import { AppError, ERRORS, type ErrorCode } from '../../errors.ts'
 import type { Claimed, Finish, Retry } from '../../ledger/queue-rows.ts'
 import type { SourceAttempt } from '../../sources/failover.ts'
@@ -222,7 +223,7 @@ async function openClaimed<T>(
   claimed: Claimed,
 ): Promise<Opened<T>> {
   const { keyring, settings, findCaller } = deps.queue
-  const { reference, lease, paidCalls: used } = claimed
+  const { reference, lease, lineage, paidCalls: used } = claimed
   const caller = await findCaller(claimed.keyId)
   if (!caller?.scopes.has(`kyc:${idType.kind}`)) {
     await endUnasked(deps, claimed, undefined, caller ? 'the key has lost the scope' : 'the key has ended')
@@ -230,7 +231,8 @@ async function openClaimed<T>(
   }
   let question: Question
   try {
-    question = openQuestion(keyring, reference, claimed.question)
+    if (caller.lineage !== lineage) throw new BrokenSeal()
+    question = openQuestion(keyring, reference, claimed.question, lineage)
   } catch (error) {
     // A later attempt cannot open it either. The caller may ask again.
     const response = toCodeResponse('internal_error', reference, reference)
@@ -238,7 +240,7 @@ async function openClaimed<T>(
     return { bug: error }
   }
   const unused = { reference, idempotencyKey: undefined, trace: undefined, startedAt: performance.now() }
-  const { requireMatch, fingerprint, ...rest } = question
+  const { requireMatch, fingerprint, lineage: _lineage, ...rest } = question
   const request = { ...rest, ...unused, caller: { ...caller, requireMatch } }
   const budget = { payer: { reference, lease }, most: settings.paidCalls, used, lastFailure: undefined }
   const verification = createVerification(deps, idType, request, toSubject(claimed), budget)
@@ -277,7 +279,7 @@ function toEnd(
     ...ids,
     state: outcome === 'expired' ? 'expired' : 'answered',
     outcome,
-    answer: sealAnswer(keyring, response),
+    answer: sealAnswer(keyring, response, lineage),
     stored:
       idempotency && !isRetryable(outcome)
         ? sealStoredResponse(

@@ -28,7 +28,8 @@ export async function readVerification(
     }
   if (!found.answer) throw new AppError('gone')
   const kind = found.operation === NIN.operation ? 'nin' : 'bvn'
-  const stored = toStillVisible(openAnswer(queue.keyring, reference, found.answer), kind, caller)
+  const answer = openAnswer(queue.keyring, reference, found.answer, caller.lineage)
+  const stored = toStillVisible(answer, kind, caller)
   const { outcome, released, match } = stored
   const detail = toAuditDetail(match, undefined)
   // As a replay under an Idempotency-Key: the outcome was recorded before.

@@ -1,6 +1,6 @@
 import type { RequireMatch } from '../../contract/person.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import { seal, toAssociatedData, unseal } from '../../crypto/seal.ts'
+import { BrokenSeal, seal, toAssociatedData, unseal } from '../../crypto/seal.ts'
 import { openStoredResponse, type StoredResponse, sealStoredResponse } from '../idempotency.ts'
 import type { VerificationRequest } from '../verification-request.ts'
 
@@ -13,11 +13,13 @@ export type Question = Omit<
   readonly requireMatch?: RequireMatch | undefined
   /** Of the request under its Idempotency-Key, in hex. Undefined without such a key, and in what 0.3.0 has sealed. */
   readonly fingerprint?: string | undefined
+  /** Of the key that asked. Undefined in what 0.3.0 has sealed. */
+  readonly lineage?: string | undefined
 }
 
 const toBound = (reference: string) => toAssociatedData('queued_verifications', Buffer.from(reference), 1)
 
-/** Under a key of its own, and bound to the reference: a question cannot be moved to another row. */
+/** Under a key of its own, and bound to the reference and to the key that asked: a question cannot be moved to another row or key. */
 export function sealQuestion(
   keyring: Pick<Keyring, 'queue'>,
   reference: string,
@@ -30,19 +32,31 @@ export function sealQuestion(
     ...asked,
     requireMatch: request.caller.requireMatch,
     fingerprint: fingerprint?.toString('hex'),
+    lineage: request.caller.lineage,
   }
   return seal(keyring.queue, Buffer.from(JSON.stringify(question)), toBound(reference))
 }
 
-export const openQuestion = (
+/** Throws BrokenSeal for the question of another key. Without a lineage, any is opened. */
+export function openQuestion(
   keyring: Pick<Keyring, 'queue'>,
   reference: string,
   sealed: Uint8Array,
-): Question => JSON.parse(unseal(keyring.queue, sealed, toBound(reference)).toString())
+  lineage?: string,
+): Question {
+  const question: Question = JSON.parse(unseal(keyring.queue, sealed, toBound(reference)).toString())
+  if (lineage !== undefined && (question.lineage ?? lineage) !== lineage) throw new BrokenSeal()
+  return question
+}
 
-/** As the response under an Idempotency-Key is sealed, bound to the reference. */
-export const sealAnswer = (keyring: Keyring, response: StoredResponse): Buffer =>
-  sealStoredResponse(keyring, Buffer.from(response.reference), response)
+/** As the response under an Idempotency-Key is sealed, bound to the reference and to the key that asked. */
+export const sealAnswer = (keyring: Keyring, response: StoredResponse, lineage?: string): Buffer =>
+  sealStoredResponse(keyring, Buffer.from(response.reference), response, lineage)
 
-export const openAnswer = (keyring: Keyring, reference: string, sealed: Uint8Array): StoredResponse =>
-  openStoredResponse(keyring, Buffer.from(reference), sealed)
+/** Throws BrokenSeal for the answer of another key. Without a lineage, any is opened. */
+export const openAnswer = (
+  keyring: Keyring,
+  reference: string,
+  sealed: Uint8Array,
+  lineage?: string,
+): StoredResponse => openStoredResponse(keyring, Buffer.from(reference), sealed, lineage)

@@ -113,7 +113,7 @@ async function waitForAnswer(
     if (leftMs <= 0) return undefined
     const isStopping = await signals.waitForEnd(reference, leftMs)
     const found = await table.find(reference, lineage, steadyNow())
-    if (found?.answer) return openAnswer(keyring, reference, found.answer)
+    if (found?.answer) return openAnswer(keyring, reference, found.answer, lineage)
     if (isStopping || found?.state !== 'pending') return undefined
   }
 }

@@ -267,6 +267,22 @@ describe('an attempt asks no source', () => {
     expect(last(done.events)).toMatchObject({ data: { status: 'FAILED', code: 'internal_error' } })
   })
 
+  it.each<[string, Partial<Claimed>]>([
+    ['its key is not the one of its row', { lineage: 'other' }],
+    [
+      'its question is that of another key',
+      {
+        question: sealQuestion(keyring, REFERENCE, {
+          ...{ number: NUMBER, phone: PHONE, caller: { lineage: 'other' } },
+        } as never),
+      },
+    ],
+  ])('when it was moved: %s', async (_what, claimed) => {
+    const done = await run({ claimed })
+    expect(done.outcome).toMatchObject({ sourceAttempts: [], bug: expect.any(BrokenSeal) })
+    expect(done.entries).toMatchObject([{ detail: 'the question cannot be opened' }])
+  })
+
   it.each([0, -1])('when its time is over: %i ms are left', async (lifeMs) => {
     const done = await run({ claimed: { lifeMs } })
     expect(done.outcome).toEqual({ sourceAttempts: [] })
