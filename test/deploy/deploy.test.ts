@@ -39,6 +39,12 @@ describe('the units of systemd', () => {
   })
 })
 
+it('the service is started again however often it has failed', () => {
+  const [head = '', service = ''] = readFileSync('deploy/systemd/tabbat.service', 'utf8').split('[Service]')
+  expect(head).toMatch(/^StartLimitIntervalSec=0$/m)
+  expect(service).toMatch(/^Restart=always\nRestartSec=5$/m)
+})
+
 it.each([
   ['of a checkout', (text: string) => text],
   ['of the Debian package', toPackaged],
