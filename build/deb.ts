@@ -161,6 +161,7 @@ const listDocFiles = (releases: readonly ReleaseNotes[], version: string): Packe
   toFile(`${DOC}/copyright`, readDeploy('debian/copyright')),
   toGzFile(`${DOC}/changelog.gz`, toDebianChangelog(releases, version)),
   toFile(`${DOC}/examples/tabbat.env`, readFileSync(join(ROOT, '.env.example'))),
+  toFile(`${DOC}/examples/00-key-command.conf`, readDeploy('systemd/00-key-command.conf')),
   toFile('usr/share/lintian/overrides/tabbat', readDeploy('debian/lintian-overrides')),
 ]
 

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -13,13 +13,13 @@ const UNITS = globSync('deploy/systemd/*.{service,timer}')
 const MAX_EXPOSED = '15'
 
 /** A folder with the units, whose programs exist on this machine. */
-function copyUnits(): string {
+function copyUnits(dropIn?: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-units-'))
-  for (const unit of UNITS)
-    writeFileSync(
-      join(folder, basename(unit)),
-      readFileSync(unit, 'utf8').replaceAll('/usr/local/bin/tabbat', process.execPath),
-    )
+  for (const unit of UNITS) {
+    const path = join(folder, basename(unit))
+    writeFileSync(path, readFileSync(unit, 'utf8').replaceAll('/usr/local/bin/tabbat', process.execPath))
+    if (dropIn) cpSync(dropIn, join(`${path}.d`, basename(dropIn)))
+  }
   return folder
 }
 
@@ -31,6 +31,12 @@ describe('the units of systemd', () => {
 
   it.each(UNITS.map((unit) => basename(unit)))('%s has no mistakes', (unit) => {
     expect(analyze('verify', '--man=no', join(copyUnits(), unit))).toBe('')
+  })
+
+  it('have no mistakes with the drop-in for a command that prints the root key', () => {
+    const folder = copyUnits('deploy/systemd/00-key-command.conf')
+    for (const unit of ['tabbat.service', 'tabbat-backup.service'])
+      expect(analyze('verify', '--man=no', join(folder, unit))).toBe('')
   })
 
   it.each(UNITS.filter((unit) => unit.endsWith('.service')))('%s gives the program few rights', (unit) => {
@@ -60,7 +66,14 @@ describe.each([
 ])('tabbat-run %s', (_which, toText) => {
   const folder = mkdtempSync(join(tmpdir(), 'tabbat-run-'))
   const script = join(folder, 'tabbat-run')
-  writeFileSync(script, toText(readFileSync('deploy/systemd/tabbat-run', 'utf8')))
+  const settings = join(folder, 'tabbat.env')
+  writeFileSync(
+    script,
+    toText(readFileSync('deploy/systemd/tabbat-run', 'utf8')).replace(
+      / \/etc\/tabbat\/tabbat\.env; then/,
+      ` ${settings}; then`,
+    ),
+  )
   // Prints its arguments.
   beforeEach(() =>
     writeFileSync(join(folder, 'systemd-run'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 }),
@@ -91,6 +104,22 @@ describe.each([
 
   it('lets systemd-run decide about a terminal, by standard input, output and error', () => {
     expect(run('doctor').stdout).toContain('\n--pty\n--pipe\n')
+  })
+
+  it.each([
+    ['hands the root key over', 'TABBAT_NIN_SOURCES=registry\n#TABBAT_ROOT_KEY_COMMAND=a\n', true],
+    [
+      'leaves it to the command of the settings',
+      'TABBAT_HOST=a\nTABBAT_ROOT_KEY_COMMAND=vault kv get\n',
+      false,
+    ],
+  ])('%s', (_what, text, isGiven) => {
+    writeFileSync(settings, text)
+    const { stdout } = run('doctor')
+    rmSync(settings)
+    expect(stdout.includes('LoadCredential=root.key:/etc/tabbat/root.key')).toBe(isGiven)
+    expect(stdout.includes('TABBAT_ROOT_KEY_FILE=')).toBe(isGiven)
+    expect(stdout).toMatch(/\n\/usr\/bin\/env\nTABBAT_DATA_DIR=\/var\/lib\/tabbat\n/)
   })
 
   it('has the folders of all units', () => {

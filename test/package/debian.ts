@@ -40,6 +40,7 @@ const PROGRAMS = [
   'rm',
   'rmdir',
   'env',
+  'grep',
   'id',
   'install',
   'realpath',
