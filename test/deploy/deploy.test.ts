@@ -164,6 +164,16 @@ describe.each([
   })
 })
 
+it('on Kubernetes no pod can claim the address of another', () => {
+  const documents = readFileSync('deploy/kubernetes/tabbat.yaml', 'utf8').split('\n---\n')
+  const find = (kind: string) => documents.find((text) => text.includes(`\nkind: ${kind}\n`)) ?? ''
+  expect(find('ConfigMap')).not.toMatch(/^ *TABBAT_TRUST_PROXY:/m)
+  const [, ...openings] = find('NetworkPolicy').split(/^ {4}- (?=\w)/m)
+  expect(
+    openings.map((text) => /^from:\n.*\n.*metadata\.name: ([\w-]+)\}\n {6}ports:/.exec(text)?.[1]),
+  ).toEqual(['ingress-nginx', 'monitoring'])
+})
+
 describe.each(globSync('deploy/**/*', { withFileTypes: true }).filter((entry) => entry.isFile()))(
   '$name',
   ({ name, parentPath }) => {
