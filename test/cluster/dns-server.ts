@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 
 /** A DNS server on loopback that knows no name until `know` is called, and then says that every name is 127.0.0.1. */
-export type DnsServer = {
+type DnsServer = {
   readonly address: string
   /** How many questions have come. */
   readonly count: () => number
