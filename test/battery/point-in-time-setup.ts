@@ -76,7 +76,9 @@ async function switchOnArchiving({
   untilSynchronous,
 }: PatroniCluster): Promise<void> {
   const primary = await leader()
-  await execute(toUrl(`127.0.0.1:${primary.port}`, 'postgres'), `CREATE ROLE ${ROLE} SUPERUSER LOGIN`)
+  // Run by root, the account is postgres, whose role there is.
+  if (ROLE !== 'postgres')
+    await execute(toUrl(`127.0.0.1:${primary.port}`, 'postgres'), `CREATE ROLE ${ROLE} SUPERUSER LOGIN`)
   await sendToPatroni(primary, 'PATCH', 'config', { postgresql: { parameters: ARCHIVING } })
   for (const member of members) await sendToPatroni(member, 'POST', 'restart', {})
   await untilSynchronous()
