@@ -32,6 +32,8 @@ const toValues = (keys: readonly string[]) =>
 type Sent = { method: string; url: string; headers: Record<string, string>; body: string }
 
 let sent: Sent[] = []
+/** Of a path that was moved. */
+let status = 307
 let server: Server
 let baseUrl = ''
 let folder = ''
@@ -39,6 +41,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tabbat-examples-'))
   server = createServer(async (request, response) => {
     const { method = '', url = '', headers } = request
+    if (url.startsWith('/moved')) return void response.writeHead(status, { location: '/elsewhere' }).end()
     sent.push({ method, url, headers: headers as Record<string, string>, body: await text(request) })
     // An example prints the body of a refusal as well.
     response.writeHead(422, { 'content-type': 'application/json' }).end('{"code":"refused here"}')
@@ -104,6 +107,20 @@ describe.each(LANGUAGES)('an example in $name, run by its program', (language) =
     })
     const [first, second, third] = [0, 4, 6].map((at) => encodeURIComponent(HOSTILE[at] ?? ''))
     expect([method, url, body]).toEqual(['GET', `/api/${first}/${second}/${third}`, ''])
+  })
+
+  it.each([302, 307])('sends nothing to the place that a %i names', async (given) => {
+    status = given
+    const form = {
+      ...{ method: 'POST', path: '/moved', input_from: 'body' as const },
+      ...{ fields: names.map(toField), headers: [] },
+    }
+    const path = join(folder, language.file)
+    writeFileSync(path, language.toText({ form, input: toValues(names), headers: {}, baseUrl }))
+    const env = { ...process.env, TABBAT_KEY: 'key', PYTHONIOENCODING: 'utf8' }
+    const shown = await run(language.program, [path], { env }).catch((error) => error)
+    expect(`${shown.stdout}${shown.stderr}`).toMatch(new RegExp(`${given}|redirect`))
+    expect(sent).toEqual([])
   })
 
   it('sends the input of a look-up as a query', async () => {

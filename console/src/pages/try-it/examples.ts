@@ -61,6 +61,7 @@ export function toTypeScript(call: Call): string {
   return [
     `const response = await fetch(${toLiteral(url)}, {`,
     `  method: ${toLiteral(call.form.method)},`,
+    '  redirect: "error",',
     '  headers: {',
     '    "Authorization": "Bearer " + process.env.TABBAT_KEY,',
     ...toLines(headers, '    ', ':'),
@@ -79,6 +80,12 @@ export function toPython(call: Call): string {
     'import urllib.error',
     'import urllib.request',
     '',
+    '',
+    'class NoRedirect(urllib.request.HTTPRedirectHandler):',
+    '    def redirect_request(self, *args):',
+    '        return None',
+    '',
+    '',
     'request = urllib.request.Request(',
     `    ${toLiteral(url)},`,
     `    method=${toLiteral(call.form.method)},`,
@@ -89,10 +96,10 @@ export function toPython(call: Call): string {
     ...(body ? ['    data=json.dumps({', ...toLines(body, '        ', ':'), '    }).encode(),'] : []),
     ')',
     'try:',
-    '    with urllib.request.urlopen(request, timeout=30) as response:',
+    '    with urllib.request.build_opener(NoRedirect).open(request, timeout=30) as response:',
     '        print(response.status, json.load(response))',
     'except urllib.error.HTTPError as error:',
-    '    print(error.code, json.load(error))',
+    '    print(error.code, error.read().decode())',
   ].join('\n')
 }
 
