@@ -65,7 +65,7 @@ async Task<(int Status, JsonObject Answer)> Call(Func<HttpRequestMessage> toRequ
             using var response = await client.SendAsync(request);
             var status = (int)response.StatusCode;
             var answer = ReadJson(await response.Content.ReadAsStringAsync());
-            var retryable = answer["retryable"] is JsonValue value && value.TryGetValue(out bool given) ? given : status >= 502;
+            var retryable = answer["retryable"] is JsonValue value && value.TryGetValue(out bool given) ? given : status is >= 502 and <= 504;
             // A date is too long a wait: to retry earlier than told is of no use.
             var wait = response.Headers.RetryAfter is { } told ? told.Delta ?? TimeSpan.MaxValue : TimeSpan.FromSeconds(1);
             if (last || !retryable || wait > maxWait) return (status, answer);

@@ -74,7 +74,7 @@ func mayRetry(got answer) bool {
 	if got.Retryable != nil {
 		return *got.Retryable
 	}
-	return got.Status >= 502
+	return got.Status >= 502 && got.Status <= 504
 }
 
 func send(method, path string, body any, idempotencyKey string) (answer, string, error) {

@@ -84,7 +84,8 @@ public final class Verify {
             try {
                 HttpResponse<String> response = CLIENT.send(request, BodyHandlers.ofString());
                 Answer answer = new Answer(response.statusCode(), readJson(response.body()));
-                boolean retryable = answer.body().path("retryable").asBoolean(answer.status() >= 502);
+                boolean isUnavailable = answer.status() >= 502 && answer.status() <= 504;
+                boolean retryable = answer.body().path("retryable").asBoolean(isUnavailable);
                 int seconds = readSeconds(response.headers().firstValue("Retry-After").orElse("1"));
                 if (last || !retryable || seconds > MAX_WAIT_SECONDS) return answer;
                 pause(answer.status(), seconds);
