@@ -34,8 +34,16 @@ function writeBlob(): Buffer {
     ...listWorkers().map(([name]) => [`worker/${name}.cjs`, `${name}.cjs`]),
     ['LICENSES.txt', 'LICENSES.txt'],
   ])
-  const config = { main: 'main.cjs', output: 'tabbat.blob', assets, disableExperimentalSEAWarning: true }
-  writeFileSync(join(WORK, 'sea.json'), JSON.stringify({ ...config, useCodeCache: target === OWN }))
+  const config = {
+    main: 'main.cjs',
+    output: 'tabbat.blob',
+    assets,
+    disableExperimentalSEAWarning: true,
+    useCodeCache: target === OWN,
+    // As in bin/tabbat: without the flag, a SIGUSR1 during the start would open a debugger port.
+    execArgv: ['--disable-sigusr1'],
+  }
+  writeFileSync(join(WORK, 'sea.json'), JSON.stringify(config))
   const flags = ['--random-seed=1', '--experimental-sea-config', 'sea.json']
   execFileSync(findNode(OWN, WORK), flags, { cwd: WORK, stdio: 'ignore' })
   return readFileSync(join(WORK, 'tabbat.blob'))

@@ -320,10 +320,10 @@ function relayReloads(config: Config, log: Pick<Log, 'reopen'>): void {
 const toDelayEnd = ({ shutdownDelay }: Config, signal: NodeJS.Signals) =>
   signal === 'SIGTERM' && shutdownDelay !== 'off' ? performance.now() + shutdownDelay : 0
 
-/** The single executable has no script to name: its first argument is the command. */
+/** The single executable has no script to name: its first argument is the command. It has the flags of Node.js inside. */
 function toForkOptions(workerNumber: number, mustExist: boolean): ClusterSettings {
   const worker = ['--worker', String(workerNumber), ...(mustExist ? ['--must-exist'] : [])]
-  return isSea() ? { exec: 'serve', args: worker } : { args: ['serve', ...worker] }
+  return isSea() ? { exec: 'serve', args: worker, execArgv: [] } : { args: ['serve', ...worker] }
 }
 
 /** How long requests in flight may take after the server has stopped listening. */

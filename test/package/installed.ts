@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
@@ -64,6 +66,24 @@ export function describeInstalled(toProgram: () => Program, settings: Settings =
     expect(await server.stop()).toBe(0)
   })
 
+  it.runIf(process.platform === 'linux')('opens no debugger port on SIGUSR1 during its start', async () => {
+    const { file, cwd } = toProgram()
+    const env = { ...process.env, ...quiet, TABBAT_DATA_DIR: newDataDir() }
+    const ports = { TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0', TABBAT_SHUTDOWN_DELAY: 'off' }
+    const child = spawn(file, ['serve'], {
+      cwd,
+      env: { ...env, ...ports },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const errors = text(child.stderr)
+    // Before that the signal would end it.
+    await expect.poll(() => catchesUserSignal(child.pid), { interval: 1 }).toBe(true)
+    child.kill('SIGUSR1')
+    for await (const piece of child.stdout) if (String(piece).includes('reference')) break
+    child.kill('SIGTERM')
+    expect([(await once(child, 'close'))[0], await errors]).toEqual([0, ''])
+  })
+
   it('loads the libraries of OpenTelemetry', async () => {
     const collector = await openCollector()
     const server = await startServer({ ...quiet, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, toProgram())
@@ -73,6 +93,13 @@ export function describeInstalled(toProgram: () => Program, settings: Settings =
     expect(collector.metrics().length).toBeGreaterThan(0)
     await collector.close()
   })
+}
+
+/** Whether a process has a handler for SIGUSR1, its own or that of Node.js. Bits count from 1. */
+function catchesUserSignal(pid: number | undefined): boolean {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const caught = BigInt(`0x${/^SigCgt:\s*(\S+)/m.exec(status)?.[1]}`)
+  return ((caught >> BigInt(constants.signals.SIGUSR1 - 1)) & 1n) === 1n
 }
 
 /**
