@@ -1,8 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 
-const DIST = join(import.meta.dirname, 'dist')
+const { out: DIST } = parseArgs({
+  options: { out: { type: 'string', default: join(import.meta.dirname, 'dist') } },
+}).values
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 /** Writes a gzip copy beside every text file, so that the server never compresses. */
@@ -11,7 +14,7 @@ function compress(): void {
     if (!/\.(js|css|html|svg)$/.test(name)) continue
     const packed = gzipSync(readFileSync(join(DIST, name)), { level: 9 })
     writeFileSync(join(DIST, `${name}.gz`), packed)
-    say(`console/dist/${name}: ${packed.length} bytes in gzip`)
+    say(`${relative(process.cwd(), join(DIST, name))}: ${packed.length} bytes in gzip`)
   }
 }
 
@@ -21,8 +24,15 @@ const loadVite = () =>
     throw thrown
   })
 
+// Vite prefers that of the shell to its mode, and would then build a page for development, with the paths of this machine.
+process.env.NODE_ENV = 'production'
 const vite = await loadVite()
 if (vite) {
-  await vite.build({ configFile: join(import.meta.dirname, 'vite.config.ts'), logLevel: 'warn' })
+  await vite.build({
+    configFile: join(import.meta.dirname, 'vite.config.ts'),
+    mode: 'production',
+    build: { outDir: DIST },
+    logLevel: 'warn',
+  })
   compress()
 } else say('The console was not built: Vite is not installed. Run npm ci without --omit=dev.')

@@ -7,6 +7,8 @@ export default defineConfig({
   root: import.meta.dirname,
   base: '/console/',
   publicDir: false,
+  // A file that git ignores must not change the page.
+  envDir: false,
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     target: 'es2023',
