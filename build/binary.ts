@@ -3,7 +3,8 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { inject } from 'postject'
-import { bundle, listAssetFiles, listPackageFolders, listWorkers, MAIN, ROOT, toLicences } from './bundle.ts'
+import { bundle, listAssetFiles, listPackageFolders, listWorkers, MAIN, ROOT } from './bundle.ts'
+import { toLicences } from './licences.ts'
 import { findNode, findNodePackage } from './node-binary.ts'
 import { listConsoleFolders, toNodeComponent, toSbom } from './sbom.ts'
 

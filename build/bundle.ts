@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs'
+import { globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type InputOptions, type OutputOptions, type Plugin, type RolldownOutput, rolldown } from 'rolldown'
 import { WORKER_THREADS } from '../src/assets/worker-thread.ts'
@@ -78,23 +78,4 @@ export function listPackageFolders(outputs: readonly RolldownOutput[]): string[]
   return [
     ...new Set(modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? [])),
   ]
-}
-
-/** The licence texts of packages. */
-export const toLicences = (folders: readonly string[]): string =>
-  folders
-    .map((folder) => toLicence(folder))
-    .sort()
-    .join(`\n${'-'.repeat(80)}\n\n`)
-
-function toLicence(folder: string): string {
-  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
-    name: string
-    version: string
-    license: string
-  }
-  // Sorted: the order of a folder is not the same on every disk.
-  const [file] = globSync('{LICEN,Licen,licen}*', { cwd: folder }).toSorted()
-  const text = file === undefined ? '' : `\n${readFileSync(join(folder, file), 'utf8').trim()}\n`
-  return `${name} ${version} (${license})\n${text}`
 }

@@ -1,6 +1,7 @@
 import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bundleProgram, listAssetFiles, listPackageFolders, ROOT, toLicences } from './bundle.ts'
+import { bundleProgram, listAssetFiles, listPackageFolders, ROOT } from './bundle.ts'
+import { toLicences } from './licences.ts'
 import { listConsoleFolders, listNodeComponents, toSbom } from './sbom.ts'
 
 const DIST = join(ROOT, 'dist')

@@ -17,8 +17,7 @@ type Part = { readonly path: string; readonly component: Component }
  */
 export function toSbom(folders: readonly string[], more: readonly Component[] = []): string {
   const paths = [...new Set(folders.map((folder) => folder.slice(folder.indexOf('/node_modules/') + 1)))]
-  const problems = licenceProblems(paths, 'shipped')
-  if (problems.length > 0) throw new Error(problems.join('\n'))
+  refuseLicences(paths)
   return toDocument(
     paths.map((path) => ({ path, component: toComponent(path, 'required') })),
     more,
@@ -117,22 +116,31 @@ const toLicences = ({ license }: LockedPackage) => {
   return { licenses: [/\s/.test(license) ? { expression: license } : { license: { id: license } }] }
 }
 
-/** Node.js, which is inside the single executable. */
+/** Node.js, which is inside the single executable. The licences of the libraries inside it are in LICENSES.txt. */
 export function toNodeComponent({ version, seen }: NodePackage): Component {
   const purl = `pkg:generic/node@${version}`
   return {
     ...{ type: 'platform', 'bom-ref': purl, name: 'node', version, scope: 'required' },
     hashes: [{ alg: 'SHA-256', content: seen['bin/node'] }],
+    licenses: [{ license: { id: 'MIT' } }],
     cpe: `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`,
     purl,
   }
 }
 
+const listNodePaths = (): string[] =>
+  Object.keys(readLock().packages[''].optionalDependencies).map((name) => `node_modules/${name}`)
+
 /** The Node.js that npm installs beside the package. */
-export const listNodeComponents = (): Component[] =>
-  Object.keys(readLock().packages[''].optionalDependencies).map((name) =>
-    toComponent(`node_modules/${name}`, 'optional'),
-  )
+export function listNodeComponents(): Component[] {
+  refuseLicences(listNodePaths())
+  return listNodePaths().map((path) => toComponent(path, 'optional'))
+}
+
+function refuseLicences(paths: readonly string[]): void {
+  const problems = licenceProblems(paths, 'shipped')
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+}
 
 const IMPORTS = /(?:from |import |import\(|@import )['"]((?:@[^/'"]+\/)?[^./'"][^/'"]*)/g
 
@@ -159,7 +167,8 @@ if (import.meta.main) {
   const folders = await listBundledFolders()
   const bundled = folders.map((folder) => folder.slice(folder.indexOf('/node_modules/') + 1))
   const locked = Object.keys(readLock().packages)
-  const problems = [...licenceProblems(bundled, 'shipped'), ...licenceProblems(locked, 'development')]
+  const shipped = [...bundled, ...listNodePaths()]
+  const problems = [...licenceProblems(shipped, 'shipped'), ...licenceProblems(locked, 'development')]
   for (const problem of problems) process.stderr.write(`${problem}\n`)
   if (problems.length > 0) process.exit(1)
   if (check) process.stdout.write(`The licences of ${locked.length} packages are on the list.\n`)

@@ -28,11 +28,12 @@ describe('the single executable, in an empty folder with an empty PATH', () => {
 
   it('has a list beside it of the libraries inside, and of Node.js', () => {
     const { components } = JSON.parse(readFileSync(join(folder, 'bin', SBOM), 'utf8')) as {
-      components: { name: string; version: string }[]
+      components: { name: string; version: string; licenses?: object[] }[]
     }
     const names = components.map(({ name }) => name)
     expect(names).toEqual(expect.arrayContaining(['pg', 'undici', 'preact', 'commander', 'node']))
     expect(components.find(({ name }) => name === 'node')?.version).toBe(process.versions.node)
+    expect(components.filter(({ licenses }) => licenses?.length !== 1)).toEqual([])
   })
 
   it('has the licences beside it, of the libraries and of Node.js', () => {

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { licenceProblems } from '../../build/licences.ts'
+import { licenceProblems, toLicences } from '../../build/licences.ts'
 import { type LockFile, readLock } from '../../build/lock-file.ts'
 
 const lockOf = (license?: string) =>
@@ -37,4 +40,22 @@ it('the problem says what to do', () => {
   expect(licenceProblems(['node_modules/x'], 'shipped', lockOf('AGPL-3.0-only'))).toEqual([
     'node_modules/x has the licence AGPL-3.0-only, which is not on the list of build/licences.ts for shipped packages. Read it: add it to the list if it may be used, else remove the package.',
   ])
+})
+
+it.each(['pg-types', 'pgpass', 'undici'])('the text of %s names whose it is', (name) => {
+  expect(toLicences([`node_modules/${name}`])).toMatch(
+    /^\S+ \S+ \(MIT\)\n.*Copyright \(c\) .*THE SOFTWARE IS PROVIDED/s,
+  )
+})
+
+it('a package without a text is refused', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tabbat-licence-'))
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name: 'pgpass', version: '1.0.6', license: 'MIT' }),
+  )
+  expect(() => toLicences([folder])).toThrow(
+    'pgpass 1.0.6 (MIT) is shipped and has no file with its licence. Look up whose it is, and add it to COPYRIGHT in build/licences.ts.',
+  )
+  rmSync(folder, { recursive: true })
 })
