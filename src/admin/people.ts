@@ -84,9 +84,10 @@ const erase = defineRoute({
   run: async (deps, { input: { kind, number: text, reason: reasonText, password }, actor }) => {
     const [number, reason] = [requireNumber(kind, text), requireReason(reasonText)]
     await deps.authentication.confirmPassword(actor, password)
-    const { store, config, keyring } = deps.context
+    const { store, config, keyring, log } = deps.context
     const audit = auditBy(deps, actor)
     const erased = await erasePerson({ store, config, keyring: keyring(), audit }, kind, number, reason)
+    if (erased.walProblem) log.event('warn', 'wal_not_emptied', { after: 'erasure' })
     return {
       records: erased.records,
       pictures: erased.pictures,
@@ -94,7 +95,7 @@ const erase = defineRoute({
       reused_results: erased.reusedResults,
       queued_verifications: erased.queued,
       batch_labels: erased.batchLabels,
-      remains: listRemains(number),
+      remains: listRemains(number, erased),
       is_in_file: erased.fileProblem === undefined,
     }
   },

@@ -4,11 +4,14 @@ import { readReason, toCommandAuthor } from '../contract/free-text.ts'
 import { isVirtualNin, readPersonNumber } from '../contract/person.ts'
 import type { PersonReport } from '../contract/person-report.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/mac.ts'
+import { emptyWal } from '../database/empty-wal.ts'
 import { loadKeyring } from '../database/load-keyring.ts'
 import { UserError } from '../errors.ts'
 import {
+  type Erasure,
   eraseAgain,
   erasePerson,
+  IN_WAL,
   isAnything,
   listErased,
   listRemains,
@@ -113,7 +116,7 @@ export type EraseOptions = { yes?: true; json?: true; reason?: string; numberFil
 export async function runErase(
   kind: Kind,
   options: EraseOptions,
-  onErased: (number: string) => void = () => {},
+  onErased: (number: string, erasure: Erasure) => void = () => {},
 ): Promise<void> {
   const { yes, json, numberFile } = options
   const reason = options.reason === undefined ? undefined : requireReason(options.reason)
@@ -125,13 +128,15 @@ export async function runErase(
       yes,
       'Nothing was erased.',
     )
-    const { fileProblem, ...erased } = await erasePerson(context, kind, number, reason)
-    if (json) sayJson(context, toJson(erased, number))
+    const erasure = await erasePerson(context, kind, number, reason)
+    if (json) sayJson(context, toJson(erasure, number))
     else {
-      sayErased(erased, name)
+      sayErased(erasure, name)
       if (isVirtualNin(number)) say(GIVE_THE_NIN)
-      onErased(number)
+      onErased(number, erasure)
     }
+    const { fileProblem, walProblem } = erasure
+    if (walProblem) warnOf(walProblem)
     if (fileProblem)
       warn(
         `the erasure could not be added to ${ERASURES_FILE} in ${toErasureFolder(context.config)} (${fileProblem}). A running server adds it within a minute, if it can write there. Without it, a restore of an older backup brings the person back.`,
@@ -142,16 +147,20 @@ export async function runErase(
 const GIVE_THE_NIN =
   'Data that is stored under the NIN behind it cannot be found by a virtual NIN. Run the command again with the NIN of the person.'
 
+const warnOf = ({ what, why }: typeof IN_WAL) => warn(`${what} remain. ${why}`)
+
 const sayErased = (erased: Erased, name: string) =>
   isAnything(erased)
     ? say(`Erased: ${listErased(erased)}.`)
     : say(`No data is stored under this ${name}. Nothing was erased.`)
 
-function sayRemains(number: string): void {
-  for (const { what, why } of listRemains(number)) say(`Remains: ${what}. ${why}`)
+function sayRemains(number: string, erasure: Erasure): void {
+  // The warning says what remains in the log.
+  for (const { what, why } of listRemains(number, { ...erasure, walProblem: undefined }))
+    say(`Remains: ${what}. ${why}`)
 }
 
-const toJson = (erased: Erased, number: string) => ({
+const toJson = (erased: Erasure, number: string) => ({
   erased: isAnything(erased),
   records: erased.records,
   pictures: erased.pictures,
@@ -159,7 +168,7 @@ const toJson = (erased: Erased, number: string) => ({
   reused_results: erased.reusedResults,
   queued_verifications: erased.queued,
   batch_labels: erased.batchLabels,
-  remains: listRemains(number),
+  remains: listRemains(number, erased),
 })
 
 /** After a restore without the file, or with the tools of PostgreSQL. */
@@ -174,6 +183,7 @@ async function runEraseAgain(
     const again = await eraseAgain(store.erasure, keyring, files)
     if (again.length > 0) await audit.record(toAgainEntries(again, 'again from a file'))
     await addMissing(store.erasure, keyring, toErasureFolder(config))
+    if (!(await emptyWal(store))) warnOf(IN_WAL)
     const found = again.filter(isAnything).length
     if (json) return sayJson(context, { applied: again.length, found })
     say(

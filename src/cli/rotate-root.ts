@@ -49,6 +49,10 @@ async function runRotateRoot({ prepare = false, yes, json }: Options): Promise<v
       return done
     }, EXISTING)
     progress.clear()
+    if (!rotation.isWalEmptied)
+      warn(
+        'rows that are sealed under the old root key remain in tabbat.db-wal, the write-ahead log of SQLite, because another process, such as a backup, was reading the database. They go when the log is overwritten, or the servers are restarted.',
+      )
     if (json) sayJson({ database: toDatabaseText(loadConfig()) }, toJson(rotation))
     else report(rotation)
   } finally {

@@ -33,7 +33,7 @@ export function createFileCheck(
   frames: () => { readonly count: number; readonly pageSize: number },
 ): FileCheck {
   const seen = new Map<string, Stats>()
-  const look = (suffix: string, mayShrink: (bytes: number) => boolean) => {
+  const look = (suffix: string, mayShrink: () => boolean) => {
     const now = statSync(path + suffix, { throwIfNoEntry: false })
     const before = seen.get(suffix)
     if (now) seen.set(suffix, now)
@@ -41,16 +41,19 @@ export function createFileCheck(
     const name = `tabbat.db${suffix}`
     if (!now) throw new DatabaseLost(`${name} was removed`)
     if (now.ino !== before.ino || now.dev !== before.dev) throw new DatabaseLost(`${name} was replaced`)
-    if (now.size < before.size && !mayShrink(now.size)) throw new DatabaseLost(`${name} was truncated`)
+    if (now.size < before.size && !mayShrink()) throw new DatabaseLost(`${name} was truncated`)
   }
-  const holdsAllFrames = (bytes: number) => {
+  /** Measured after the count, because other processes empty the log and write to it: frames that are added make it longer. */
+  const holdsAllFrames = () => {
     const { count, pageSize } = frames()
+    const bytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
     return count === 0 || bytes >= WAL_HEADER_BYTES + count * (FRAME_HEADER_BYTES + pageSize)
   }
   return {
     check: () => {
       look('', () => false)
-      look('-wal', holdsAllFrames)
+      // Again, because the log may have been emptied between the count and the measure.
+      look('-wal', () => holdsAllFrames() || holdsAllFrames())
       look('-shm', () => true)
     },
   }

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 
 /** Opened at the first message and kept: opening and closing reads the schema each time. */
@@ -20,12 +21,38 @@ function open(): DatabaseSync {
   return opened
 }
 
-parentPort?.on('message', (message: 'checkpoint' | 'close') => {
+/** How long to try to empty the log. A moment without readers and writers is needed, so it is tried often. */
+const EMPTY_WAIT_MS = 3000
+const EMPTY_PAUSE_MS = 10
+
+async function empty(): Promise<boolean> {
+  const until = performance.now() + EMPTY_WAIT_MS
+  while (!emptyNow()) {
+    if (performance.now() > until) return false
+    await pause(EMPTY_PAUSE_MS)
+  }
+  return true
+}
+
+/** Waits for nothing: while it waited for readers, nobody could write. */
+function emptyNow(): boolean {
+  // Most of it without the lock of the writer.
+  checkpoint()
+  try {
+    const row = connection?.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
+    return row?.busy === 0
+  } catch {
+    return false
+  }
+}
+
+parentPort?.on('message', async (message: 'checkpoint' | 'empty' | 'close') => {
   if (message === 'checkpoint') {
     checkpoint()
     parentPort?.postMessage('done')
-    return
+  } else if (message === 'empty') parentPort?.postMessage(await empty())
+  else {
+    connection?.close()
+    parentPort?.close()
   }
-  connection?.close()
-  parentPort?.close()
 })

@@ -6,6 +6,8 @@ import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { KINDS, type Kind, toBlindIndex, toBlindIndexText } from '../crypto/mac.ts'
 import type { Database } from '../database/database.ts'
+import { emptyWal } from '../database/empty-wal.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
 import type { EndedQueued } from '../ledger/queue-counts.ts'
 import { openStoredResponse } from '../verification/idempotency.ts'
 import { createReference } from '../verification/verification-request.ts'
@@ -27,15 +29,17 @@ import {
 import { createTombstoneReads, type Tombstone } from './tombstone-table.ts'
 
 type EraseDeps = {
-  readonly store: { readonly erasure: ErasureTable }
+  readonly store: Pick<OpenDatabase, 'database' | 'file'> & { readonly erasure: ErasureTable }
   readonly keyring: Keyring
   readonly audit: { readonly record: (entries: readonly AuditEntry[]) => Promise<void> }
   readonly config: CheckpointFolders
 }
 
-type Erasure = Erased & {
+export type Erasure = Erased & {
   /** Why the erasure could not be added to the file of erasures. */
   readonly fileProblem: string | undefined
+  /** What of the erased rows is still on the disk, and why. */
+  readonly walProblem: Remaining | undefined
 }
 
 /**
@@ -67,7 +71,8 @@ export async function erasePerson(
   const fileProblem = await addErasure(store.erasure, keyring, folder, { ...subject, erasedAt })
     .then(() => undefined)
     .catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown error')
-  return { ...erased, keptAnswers: erased.keptAnswers + late, fileProblem }
+  const walProblem = (await emptyWal(store)) ? undefined : IN_WAL
+  return { ...erased, keptAnswers: erased.keptAnswers + late, fileProblem, walProblem }
 }
 
 const toErasureHashes = (keyring: Keyring, kind: Kind, number: string) =>
@@ -247,10 +252,17 @@ export const toAgainEntries = (erasures: readonly ErasedAgain[], why: string): A
 type Remaining = { readonly what: string; readonly why: string }
 
 /** What an erasure by this number leaves, and why: for the operator, who tells the person. */
-export const listRemains = (number: string): Remaining[] => [
+export const listRemains = (number: string, { walProblem }: Pick<Erasure, 'walProblem'>): Remaining[] => [
+  ...(walProblem ? [walProblem] : []),
   ...(isVirtualNin(number) ? [BEHIND_VIRTUAL_NIN] : []),
   ...REMAINS,
 ]
+
+/** Until the log is written over, or all processes have ended. */
+export const IN_WAL: Remaining = {
+  what: 'the erased bytes in tabbat.db-wal, the write-ahead log of SQLite',
+  why: 'Another process, such as a backup, was reading the database. Erase once more when it has ended, or restart the server.',
+}
 
 const BEHIND_VIRTUAL_NIN: Remaining = {
   what: 'what is stored under the NIN behind this virtual NIN: the record, and answers in which a vendor returned the NIN',

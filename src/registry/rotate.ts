@@ -10,6 +10,7 @@ import {
 } from '../crypto/root-key.ts'
 import { seal, toAssociatedData, unseal } from '../crypto/seal.ts'
 import { deleteDrafts } from '../crypto/secret-file.ts'
+import { emptyWal } from '../database/empty-wal.ts'
 import { loadKeyring } from '../database/load-keyring.ts'
 import type { MetaTable } from '../database/meta-table.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
@@ -31,6 +32,8 @@ export type Rotation = {
   /** Rows sealed under the new key by this run. */
   readonly sealed: { readonly [Table in SealedTable]: number }
   readonly resumed: boolean
+  /** False: rows under the old key are still in the write-ahead log of SQLite. */
+  readonly isWalEmptied: boolean
   readonly origin: RootKeys['origin']
   readonly where: string
 }
@@ -44,7 +47,7 @@ type RotationOptions = {
 
 type RowsAtOnce = { readonly [Table in SealedTable]: number }
 
-type RotationStore = Pick<OpenDatabase, 'database' | 'place'> & {
+type RotationStore = Pick<OpenDatabase, 'database' | 'place' | 'file'> & {
   readonly meta: MetaTable
   readonly rotation: RotationTable
 }
@@ -66,12 +69,13 @@ export function rotateRoot(
     const before = resumed ? 'rotated' : await start(config, store, prepareOnly, onStep)
     const { keyring, rootKeys } = await loadKeyring(config, store)
     const result = { version: keyring.version, resumed, origin: rootKeys.origin, where: rootKeys.where }
-    if (before !== 'rotated') return { ...result, outcome: before, sealed: { registry: 0, media: 0 } }
+    if (before !== 'rotated')
+      return { ...result, outcome: before, sealed: { registry: 0, media: 0 }, isWalEmptied: true }
     const sealed = await sealRows(store, keyring, rowsAtOnce, onStep)
     await finish(config, store, keyring.version)
     onStep({ at: 'predecessor_forgotten' })
     if (rootKeys.origin === 'file') await tidyFile(store, rootKeys.where)
-    return { ...result, outcome: 'rotated', sealed }
+    return { ...result, outcome: 'rotated', sealed, isWalEmptied: await emptyWal(store) }
   })
 }
 

@@ -17,6 +17,7 @@ import { openStore, type Store } from '../context/store.ts'
 import { DAY_MS, HOUR_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { ROWS_PER_STEP } from '../database/delete-some.ts'
+import { emptyWal } from '../database/empty-wal.ts'
 import { ARCHIVE_LOCK } from '../database/process-lock.ts'
 import { UserError } from '../errors.ts'
 import { endOf, monthOf, startOf, toMonth } from '../ledger/audit-months.ts'
@@ -138,11 +139,13 @@ const cautiousNow = () => Math.min(Date.now(), performance.timeOrigin + performa
 
 async function deleteExpired(
   keepMs: number,
-  deps: Parameters<typeof deleteExpiredRecords>[1] & { readonly log: Log },
+  deps: Parameters<typeof deleteExpiredRecords>[1] & Pick<ArchivingDeps, 'store' | 'log'>,
 ) {
   try {
     const records = await deleteExpiredRecords(Math.floor(cautiousNow() - keepMs), deps)
-    if (records > 0) deps.log.event('info', 'records_expired', { records })
+    if (records === 0) return
+    deps.log.event('info', 'records_expired', { records })
+    if (!(await emptyWal(deps.store))) deps.log.event('warn', 'wal_not_emptied', { after: 'records_expired' })
   } catch (error) {
     if (!(error instanceof UserError && error.message === EXPIRY_LOCK.refusal)) throw error
   }

@@ -47,6 +47,29 @@ describe('the files of a database that is open', () => {
     expect(() => checkAfter(cut, 2)).not.toThrow()
     expect(() => checkAfter((path) => truncateSync(`${path}-wal`, 0))).not.toThrow()
   })
+
+  it('are not lost if another process empties the log and writes to it while it is measured', () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'tabbat-files-')), 'tabbat.db')
+    for (const suffix of ['', '-wal', '-shm']) writeFileSync(path + suffix, 'x'.repeat(toWalBytes(3)))
+    const write = (frames: number) => {
+      writeFileSync(`${path}-wal`, 'x'.repeat(toWalBytes(frames)))
+      return { count: frames, pageSize: PAGE }
+    }
+    const emptyAfterCounting = () => {
+      const counted = write(2)
+      truncateSync(`${path}-wal`, 0)
+      return counted
+    }
+    const counts = [() => write(2), emptyAfterCounting, () => write(1)]
+    const { check } = createFileCheck(path, () => counts.shift()?.() ?? { count: 0, pageSize: PAGE })
+    check()
+    truncateSync(`${path}-wal`, 0)
+    expect(check).not.toThrow()
+    check()
+    truncateSync(`${path}-wal`, 0)
+    expect(check).not.toThrow()
+    expect(counts).toEqual([])
+  })
 })
 
 describe('what is wrong with a database, in words', () => {

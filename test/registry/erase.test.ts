@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../src/audit/row.ts'
+import { withSnapshot } from '../../src/backup/snapshot.ts'
 import { confirm, readSecret } from '../../src/cli/prompt.ts'
 import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { erasePerson } from '../../src/people/erase-person.ts'
@@ -82,6 +83,11 @@ describe('a stored result of a vendor', () => {
   })
 })
 
+type EraseDeps = SealedStore &
+  Parameters<typeof erasePerson>[0] & { readonly other: SealedStore } & {
+    readonly config: ReturnType<typeof toConfig>
+  }
+
 describe('SQLite', () => {
   it('keeps no bytes of an erased record, not even sealed', async () => {
     const settings = await newSettings('sqlite')
@@ -100,6 +106,55 @@ describe('SQLite', () => {
       ),
     )
     expect(readFileSync(file).includes(needle)).toBe(false)
+  })
+
+  /** The database with its write-ahead log: `tabbat.db` and `tabbat.db-wal`. */
+  const holds = ({ store }: SealedStore, bytes: Buffer) =>
+    [store.file, `${store.file}-wal`].some((file) => readFileSync(file).includes(bytes))
+  const withRecord = async (work: (deps: EraseDeps, needle: Buffer) => Promise<void>) => {
+    const settings = await newSettings('sqlite')
+    await withSealed(settings, async (other) => {
+      await withSealed(settings, async (opened) => {
+        await opened.store.registry.save(toBatch(opened.keyring, 0, 3))
+        const found = await opened.store.registry.find(subjectOf(opened, 0))
+        const needle = Buffer.from(found?.sealed ?? []).subarray(0, 40)
+        expect(holds(opened, needle)).toBe(true)
+        await work(
+          { ...opened, other, config: toConfig(settings), audit: { record: async () => {} } },
+          needle,
+        )
+      })
+    })
+  }
+
+  it('keeps none in its write-ahead log either, while another process has the database open', async () => {
+    await withRecord(async (deps, needle) => {
+      expect((await erasePerson(deps, 'nin', toNumber(0))).walProblem).toBeUndefined()
+      expect(holds(deps, needle)).toBe(false)
+      // The other process does not take the shorter log for a lost one.
+      await deps.other.store.registry.save(toBatch(deps.keyring, 3, 1))
+    })
+  })
+
+  it('says that the log still has them while a backup reads the database, and empties it the next time', async () => {
+    await withRecord(async (deps, needle) => {
+      await withSnapshot(deps.other.store, async () => {
+        expect(await erasePerson(deps, 'nin', toNumber(0))).toMatchObject({
+          records: 1,
+          walProblem: { what: expect.stringContaining('tabbat.db-wal') },
+        })
+        expect(holds(deps, needle)).toBe(true)
+      })
+      expect((await erasePerson(deps, 'nin', toNumber(0))).walProblem).toBeUndefined()
+      expect(holds(deps, needle)).toBe(false)
+    })
+  })
+
+  it('keeps no record under the old root key after a rotation', async () => {
+    await withRecord(async (deps, needle) => {
+      expect(await rotateRoot(deps.config, deps)).toMatchObject({ outcome: 'rotated', isWalEmptied: true })
+      expect(holds(deps, needle)).toBe(false)
+    })
   })
 })
 
