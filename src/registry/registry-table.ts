@@ -30,7 +30,10 @@ export const registryTable = defineTable({
       'SELECT kind, key_version, COUNT(*) AS records FROM registry GROUP BY kind, key_version ORDER BY kind, key_version',
     )
     const countMedia = database.prepare('SELECT COUNT(*) AS media FROM media')
-    const countOld = database.prepare(`SELECT COUNT(*) AS records FROM registry WHERE ${IS_OLD}`)
+    // Sorted: else PostgreSQL reads the whole table to find the first ones.
+    const countOld = database.prepare(
+      `SELECT COUNT(*) AS records FROM (SELECT 1 FROM registry WHERE ${IS_OLD} ORDER BY updated_at LIMIT $2) AS old`,
+    )
     const progress = database.prepare('SELECT progress FROM imports WHERE id = $1')
     return {
       find: async (subject: Uint8Array): Promise<Pick<SealedRecord, 'keyVersion' | 'sealed'> | undefined> => {
@@ -54,8 +57,9 @@ export const registryTable = defineTable({
           records: Number(row.records),
         })),
       countMedia: async () => Number((await countMedia.get())?.media ?? 0),
-      /** Records that no import has contained since a time. */
-      countOld: async (before: number) => Number((await countOld.get(before))?.records ?? 0),
+      /** Records that no import has contained since a time. Counts up to `most` of them. */
+      countOld: async (before: number, most: number) =>
+        Number((await countOld.get(before, most))?.records ?? 0),
       importProgress: async (id: string) => (await progress.get(id))?.progress as string | undefined,
     }
   },

@@ -142,7 +142,12 @@ async function deleteExpired(
   deps: Parameters<typeof deleteExpiredRecords>[1] & Pick<ArchivingDeps, 'store' | 'log'>,
 ) {
   try {
-    const records = await deleteExpiredRecords(Math.floor(cautiousNow() - keepMs), deps)
+    const before = Math.floor(cautiousNow() - keepMs)
+    if ((await deps.store.registry.countOld(before, 1)) === 0) return
+    // While a backup runs, PostgreSQL cannot forget deleted rows, and each step reads past all of them.
+    const records = await withPatientStore(deps.store, (store) =>
+      deleteExpiredRecords(before, { ...deps, store }),
+    )
     if (records === 0) return
     deps.log.event('info', 'records_expired', { records })
     if (!(await emptyWal(deps.store))) deps.log.event('warn', 'wal_not_emptied', { after: 'records_expired' })

@@ -60,6 +60,35 @@ describeEngines(ENGINES, (engine) => {
     expect(await expire(store, NOW - 365 * DAY_MS)).toEqual({ erased: 0, details: [] })
   })
 
+  it('writes an audit row for each portion, so that no statement counts all records that are due', async () => {
+    const store = await openPlace()
+    for (let saved = 0; saved < 7000; saved += 1000)
+      await save(
+        store,
+        Array.from({ length: 1000 }, () => createRecord()),
+        NOW - 400 * DAY_MS + saved,
+      )
+    expect(await store.registry.countOld(NOW, 1)).toBe(1)
+    const { erased, details } = await expire(store, NOW - 365 * DAY_MS)
+    expect(erased).toBe(7000)
+    expect(details.map((detail) => String(detail).split(' ')[0])).toEqual(['5000', '2000'])
+    expect(await store.registry.countOld(NOW, 1)).toBe(0)
+  })
+
+  it('erases no further portion after a stop', async () => {
+    const store = await openPlace()
+    await save(
+      store,
+      Array.from({ length: 1000 }, () => createRecord()),
+      NOW - 400 * DAY_MS,
+    )
+    let asked = 0
+    const audit = { record: async () => {} }
+    const isStopped = () => ++asked > 2
+    expect(await deleteExpiredRecords(NOW, { store, audit, isStopped })).toBe(500)
+    expect(await store.registry.countOld(NOW, 1000)).toBe(500)
+  })
+
   it('keeps unchanged records that a later import contained', async () => {
     const store = await openPlace()
     const records = Array.from({ length: 300 }, () => createRecord())
