@@ -1,3 +1,4 @@
+import { recordBefore } from '../audit/record-before.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -12,7 +13,7 @@ export type NewKey = { readonly text: string; readonly row: KeyRow }
 export type KeyOptions = Pick<KeyRow, 'name' | 'mode' | 'scopes' | 'expiresAt'> &
   Partial<OptionValues & Pick<KeyRow, 'lineage' | 'lifetimeMs'>>
 
-/** What changes of keys need. The audit row is written first; if that fails, nothing is changed. */
+/** What changes of keys need. The audit row is written first: see recordBefore. */
 export type KeyDeps = {
   readonly store: { readonly keys: KeyTable }
   readonly keyring: Pick<Keyring, 'api-key-pepper'>
@@ -23,8 +24,8 @@ export type KeyDeps = {
 
 export async function createKey(deps: KeyDeps, options: KeyOptions): Promise<NewKey> {
   const created = toNewKey(deps, options)
-  await deps.audit.record([toKeyEntry('key_created', created.row, toGrantedText(created.row))])
-  await deps.store.keys.insert(created.row)
+  const entry = toKeyEntry('key_created', created.row, toGrantedText(created.row))
+  await recordBefore(deps.audit, entry, () => deps.store.keys.insert(created.row))
   return created
 }
 
@@ -45,11 +46,10 @@ export async function changeKey(
   const after: KeyRow = { ...before, ...changes, ...lifetime }
   const changed = toChangedText(before, after)
   if (changed === undefined) throw new UserError(`Key ${id} has these options already. Nothing was changed.`)
-  const entry = toKeyEntry('key_changed', before, changed)
-  await audit.record([entry])
-  if (await store.keys.change(before, after)) return after
-  await audit.record([{ ...entry, outcome: 'refused' }])
-  throw new UserError(`Key ${id} was changed by another meanwhile, so nothing was changed. Try it again.`)
+  return recordBefore(audit, toKeyEntry('key_changed', before, changed), async () => {
+    if (await store.keys.change(before, after)) return after
+    throw new UserError(`Key ${id} was changed by another meanwhile, so nothing was changed. Try it again.`)
+  })
 }
 
 async function findChangeable({ keys }: KeyDeps['store'], id: string): Promise<KeyRow> {
@@ -66,8 +66,9 @@ export async function revokeKey({ store, audit }: KeyDeps, id: string): Promise<
   const key = await store.keys.find(id)
   if (!key) throw unknownKeyError(id)
   if (key.revokedAt !== undefined) throw new UserError(`Key ${id} was revoked before.`)
-  await audit.record([toKeyEntry('key_revoked', key, toNameText(key))])
-  await store.keys.revoke(id, steadyNow())
+  await recordBefore(audit, toKeyEntry('key_revoked', key, toNameText(key)), () =>
+    store.keys.revoke(id, steadyNow()),
+  )
 }
 
 /**
@@ -92,14 +93,9 @@ export async function rollKey(
   const successor = toNewKey(deps, { ...old, ...changes, ...expiry })
   const endsAt = steadyNow() + overlapMs
   const detail = `successor ${successor.row.id} ${toGrantedText(successor.row)}; ends at ${new Date(endsAt).toISOString()}`
-  const entry = toKeyEntry('key_rolled', old, detail)
-  await audit.record([entry])
-  try {
-    await store.keys.roll(old, successor.row, endsAt)
-  } catch (error) {
-    if (error instanceof UserError) await audit.record([{ ...entry, outcome: 'refused' }])
-    throw error
-  }
+  await recordBefore(audit, toKeyEntry('key_rolled', old, detail), () =>
+    store.keys.roll(old, successor.row, endsAt),
+  )
   return successor
 }
 

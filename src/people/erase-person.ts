@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { recordBefore } from '../audit/record-before.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import type { CheckpointFolders } from '../audit/settings.ts'
 import { isVirtualNin } from '../contract/person.ts'
@@ -44,7 +45,8 @@ export type Erasure = Erased & {
 
 /**
  * Deletes everything that is stored about one number: the record, the picture, responses under Idempotency-Keys, results for
- * reuse, and questions and answers in the queue. The audit row comes first, and contains no number. The guess limit and the
+ * reuse, and questions and answers in the queue. The audit row comes first, and contains no number; a second one says if the
+ * erasure failed. The guess limit and the
  * audit log stay: they hold keyed hashes only, and deleting them would reset the limits. A tombstone is left, in the database
  * and in a file beside the checkpoints, by which a restore erases the person again.
  */
@@ -63,8 +65,10 @@ export async function erasePerson(
   const found = await store.erasure.count(subject)
   const outcome = isAnything(found) ? 'erased' : 'not_found'
   const detail = toErasureDetail(hashes.kind, found, reason)
-  await audit.record([{ phase: 'record_erased', subject: subjectHash, outcome, detail }])
-  const { ended, erasedAt, ...erased } = await store.erasure.erase(subject, steadyNow())
+  const entry = { phase: 'record_erased', subject: subjectHash, outcome, detail }
+  const { ended, erasedAt, ...erased } = await recordBefore(audit, entry, () =>
+    store.erasure.erase(subject, steadyNow()),
+  )
   if (ended.length > 0) await audit.record(ended.map((each) => toErasedEnd(each, subjectHash)))
   const late = await store.erasure.eraseKept(subject.subject)
   const folder = toErasureFolder(deps.config)

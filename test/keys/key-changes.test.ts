@@ -238,7 +238,7 @@ describe('a key that is rolled', () => {
     await expect(rollKey(open().deps, 'Abcd1234', 0)).rejects.toThrow('There is no key Abcd1234.')
   })
 
-  it('is recorded as refused when the store refuses it, and not when the store fails', async () => {
+  it('is recorded as refused when the store refuses it, and as failed when the store fails', async () => {
     const { deps, refusals, steps, create } = open()
     const { id } = await create()
     refusals.rollError = new UserError('changed meanwhile')
@@ -246,7 +246,10 @@ describe('a key that is rolled', () => {
     refusals.rollError = new Error('the disk is full')
     await expect(rollKey(deps, id, 0)).rejects.toThrow('the disk is full')
     const roll = `roll, ends at ${NOW}`
-    expect(steps).toEqual(['key_rolled ok', roll, 'key_rolled refused', 'key_rolled ok', roll])
+    expect(steps).toEqual([
+      ...['key_rolled ok', roll, 'key_rolled refused'],
+      ...['key_rolled ok', roll, 'key_rolled failed'],
+    ])
   })
 })
 
@@ -285,6 +288,33 @@ describe('the view of a key', () => {
     const used = { ...row, requiresConsent: true, hide: ['religion'], expiresAt: NOW }
     expect(toGrantedText(used)).toBe(
       'granted {"name":"Shop","scopes":["kyc:nin"],"expires_at":"2051-03-04T05:06:07.008Z","hide":["religion"],"subjects_per_day":2000,"requires_consent":true}',
+    )
+  })
+})
+
+describe('a change that the database fails to make', () => {
+  it('has a second audit row that says so', async () => {
+    const { deps, entries, create } = open()
+    const { id } = await create()
+    const fail = async () => {
+      throw new Error('the disk is full')
+    }
+    const failing = {
+      ...deps,
+      store: { keys: { ...deps.store.keys, insert: fail, change: fail, revoke: fail, roll: fail } },
+    }
+    const changes = [
+      () => createKey(failing, OPTIONS),
+      () => changeKey(failing, id, { name: 'Other' }),
+      () => revokeKey(failing, id),
+      () => rollKey(failing, id, DAY_MS),
+    ]
+    for (const change of changes) await expect(change()).rejects.toThrow('the disk is full')
+    expect(entries.map(({ phase, outcome }) => `${phase} ${outcome}`)).toEqual(
+      ['key_created', 'key_changed', 'key_revoked', 'key_rolled'].flatMap((phase) => [
+        `${phase} ok`,
+        `${phase} failed`,
+      ]),
     )
   })
 })

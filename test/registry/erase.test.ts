@@ -51,6 +51,29 @@ describe.each(ENGINES)('an erasure on %s', (engine) => {
       expect(await store.registry.countMedia()).toBe(1)
     })
   })
+
+  it('that fails has a second audit row that says so', async () => {
+    const settings = await newSettings(engine)
+    await withSealed(settings, async (sealed) => {
+      const { store, keyring } = sealed
+      await store.registry.save(toBatch(keyring, 0, 1))
+      const entries: AuditEntry[] = []
+      const erase = async () => {
+        throw new Error('the database failed')
+      }
+      const deps = {
+        ...sealed,
+        store: { ...store, erasure: { ...store.erasure, erase } },
+        config: toConfig(settings),
+        audit: { record: async (rows: readonly AuditEntry[]) => void entries.push(...rows) },
+      }
+      await expect(erasePerson(deps, 'nin', toNumber(0))).rejects.toThrow('the database failed')
+      expect(entries.map(({ phase, outcome, detail }) => `${phase} ${outcome} ${detail}`)).toEqual([
+        'record_erased erased nin: 1 record',
+        'record_erased failed nin: 1 record',
+      ])
+    })
+  })
 })
 
 describe('a stored result of a vendor', () => {
