@@ -15,7 +15,6 @@ import {
   isAnything,
   listErased,
   listRemains,
-  toAgainEntries,
 } from '../people/erase-person.ts'
 import type { Erased } from '../people/erase-rows.ts'
 import { addMissing, ERASURES_FILE, readErasuresFiles, toErasureFolder } from '../people/erasures-file.ts'
@@ -177,11 +176,10 @@ async function runEraseAgain(
   { yes, json }: Pick<EraseOptions, 'yes' | 'json'>,
 ): Promise<void> {
   await withCommandContext(async (context) => {
-    const { config, store, keyring, audit } = context
+    const { config, store, keyring } = context
     const files = await readErasuresFiles(paths, toErasureFolder(config))
     await requireConfirmation('Erase the people of these files again?', yes, 'Nothing was erased.')
-    const again = await eraseAgain(store.erasure, keyring, files)
-    if (again.length > 0) await audit.record(toAgainEntries(again, 'again from a file'))
+    const again = await eraseAgain(context, files)
     await addMissing(store.erasure, keyring, toErasureFolder(config))
     if (!(await emptyWal(store))) warnOf(IN_WAL)
     const found = again.filter(isAnything).length

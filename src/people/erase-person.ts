@@ -196,17 +196,32 @@ export async function eraseAgainIn(
   const list: ErasureTable['listUnnamed'] = (operation, from) => listUnnamed(tx, operation, from)
   const erasures = await toEarlierErasures(list, keyring, parseAll(files, keyring))
   const { missing } = await countMissing(createTombstoneReads(tx), keyring, files)
-  return { erasedAgain: await eraseAgainInTx(tx, erasures, steadyNow()), missing }
+  return { erasedAgain: await eraseAgainInTx(tx, erasures, steadyNow(), 'none'), missing }
 }
 
-/** The same in a database that is in use, in one transaction. */
+/** People of one transaction: each is a lock, and PostgreSQL has a few thousand for all of its connections. */
+const PEOPLE_AT_ONCE = 200
+
+/** The same in a database that is in use, in portions. What is known by then is left out, so it can be run again after a failure. */
 export async function eraseAgain(
-  table: ErasureTable,
-  keyring: Keyring,
+  {
+    store,
+    keyring,
+    audit,
+  }: Pick<EraseDeps, 'keyring' | 'audit'> & {
+    readonly store: Pick<EraseDeps['store'], 'erasure'>
+  },
   files: readonly ErasuresFile[],
 ): Promise<ErasedAgain[]> {
+  const table = store.erasure
   const erasures = await toEarlierErasures(table.listUnnamed, keyring, parseAll(files, keyring))
-  return table.eraseAgain(erasures, steadyNow())
+  const all: ErasedAgain[] = []
+  for (let from = 0; from < erasures.length; from += PEOPLE_AT_ONCE) {
+    const again = await table.eraseAgain(erasures.slice(from, from + PEOPLE_AT_ONCE), steadyNow())
+    if (again.length > 0) await audit.record(toAgainEntries(again, 'again from a file'))
+    all.push(...again)
+  }
+  return all
 }
 
 const parseAll = (files: readonly ErasuresFile[], keyring: Keyring): Tombstone[] => [

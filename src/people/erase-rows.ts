@@ -43,16 +43,20 @@ const NAMED = `${ABOUT} AND sealed IS NOT NULL`
 /** The response is deleted. The row stays, with its budget of paid calls used up. */
 const REMOVE = `UPDATE idempotency SET sealed = NULL, owner = '', lease_until = 0, paid_calls = ${NO_PAID_CALLS_LEFT}`
 
-/** In the transaction of a restore, or in one of its own. */
+/**
+ * In the transaction of a restore, or in one of its own. A lock for each person is too much for PostgreSQL if there are thousands:
+ * a restore, during which no server runs, takes none.
+ */
 export async function eraseAgainInTx(
   tx: Database,
   erasures: readonly EarlierErasure[],
   now: number,
+  locks: 'person' | 'none',
 ): Promise<ErasedAgain[]> {
   const done: ErasedAgain[] = []
   for (const erasure of erasures)
     if (await insertEarlierTombstone(tx, erasure))
-      done.push({ ...(await eraseInTx(tx, erasure, now)), erasure })
+      done.push({ ...(await eraseInTx(tx, erasure, now, locks)), erasure })
   return done
 }
 
@@ -76,12 +80,13 @@ export async function eraseInTx(
   tx: Database,
   subject: Omit<ErasureSubject, 'id' | 'kind'>,
   now: number,
+  locks: 'person' | 'none' = 'person',
 ): Promise<ErasedRows> {
   // First, as in queue-changes.ts: another order of the locks would be a deadlock.
   const { queued, ended, labels } = await eraseVerifications(tx, subject.subject)
   await tx.lock(REGISTRY_LOCK)
   // A response about this person is stored either before this, and deleted below, or after it, and then refused.
-  await tx.lock(toPersonLock(subject.subject))
+  if (locks === 'person') await tx.lock(toPersonLock(subject.subject))
   const remove = (sql: string, value: Uint8Array) => tx.prepare(sql).run(value)
   const pictures = await remove('DELETE FROM media WHERE subject = $1', subject.record)
   const records = await remove('DELETE FROM registry WHERE subject = $1', subject.record)

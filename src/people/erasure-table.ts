@@ -31,9 +31,9 @@ export const erasureTable = defineTable({
         const erased = await eraseInTx(tx, subject, now)
         return { ...erased, erasedAt: await insertTombstone(tx, subject) }
       }),
-    /** The same for erasures of another copy of this database, in one commit. Those that are known here are left out. */
+    /** The same for some erasures of another copy of this database, in one commit. Those that are known here are left out. */
     eraseAgain: (erasures: readonly EarlierErasure[], now: number) =>
-      database.transaction((tx) => eraseAgainInTx(tx, erasures, now), { patient: true }),
+      database.transaction((tx) => eraseAgainInTx(tx, erasures, now, 'person'), { patient: true }),
     /**
      * Deletes the stored responses once more after an erasure, and returns how many there were: in PostgreSQL a request may
      * have begun, read the record and stored its response while the erasure ran.
