@@ -1,6 +1,7 @@
 import { auditBy } from '../audit/audit-log.ts'
 import { toPublicKey } from '../audit/open-checkpoint.ts'
 import { createSigner } from '../audit/signing.ts'
+import { withPatientStore } from '../context/patient-store.ts'
 import { NIN_PATTERN, readPersonNumber } from '../contract/person.ts'
 import { PersonReport } from '../contract/person-report.ts'
 import type { Actor } from '../contract/role.ts'
@@ -86,7 +87,10 @@ const erase = defineRoute({
     await deps.authentication.confirmPassword(actor, password)
     const { store, config, keyring, log } = deps.context
     const audit = auditBy(deps, actor)
-    const erased = await erasePerson({ store, config, keyring: keyring(), audit }, kind, number, reason)
+    // The scan of kept answers, and the wait for an import, may take longer than a request.
+    const erased = await withPatientStore(store, (patient) =>
+      erasePerson({ store: patient, config, keyring: keyring(), audit }, kind, number, reason),
+    )
     if (erased.walProblem) log.event('warn', 'wal_not_emptied', { after: 'erasure' })
     return {
       records: erased.records,

@@ -7,6 +7,7 @@ import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { KINDS, type Kind, toBlindIndex, toBlindIndexText } from '../crypto/mac.ts'
 import type { Database } from '../database/database.ts'
+import { MAX_CLOCK_SKEW_MS } from '../database/database-clock.ts'
 import { emptyWal } from '../database/empty-wal.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import type { EndedQueued } from '../ledger/queue-counts.ts'
@@ -17,9 +18,10 @@ import {
   type Erased,
   type ErasedAgain,
   eraseAgainInTx,
+  type NamedAnswer,
   type UnnamedAnswer,
 } from './erase-rows.ts'
-import { type ErasureTable, listUnnamed } from './erasure-table.ts'
+import { type ErasureTable, listNamed, listUnnamed } from './erasure-table.ts'
 import {
   addErasure,
   countMissing,
@@ -27,6 +29,7 @@ import {
   parseErasures,
   toErasureFolder,
 } from './erasures-file.ts'
+import { readAllParts, toRecentExpiry } from './kept-answers.ts'
 import { createTombstoneReads, type Tombstone } from './tombstone-table.ts'
 
 type EraseDeps = {
@@ -59,9 +62,15 @@ export async function erasePerson(
   const { store, keyring, audit } = deps
   const hashes = toErasureHashes(keyring, kind, number)
   const subjectHash = Buffer.from(hashes.subject).toString('hex')
-  const list = store.erasure.listUnnamed
-  const unnamed = await findUnnamed(list, keyring, kind, (subject) => subject === subjectHash)
-  const subject = { ...hashes, id: createErasureId(), unnamed }
+  const recentFrom = toRecentExpiry(MAX_CLOCK_SKEW_MS)
+  const { erasure } = store
+  const unnamed = await findUnnamed(erasure.listUnnamed, keyring, kind, (subject) => subject === subjectHash)
+  const named: NamedAnswer[] = []
+  await readAllParts(
+    (from) => erasure.listNamed(hashes.subject, from),
+    (answers) => void named.push(...answers),
+  )
+  const subject = { ...hashes, id: createErasureId(), unnamed, named, recentFrom }
   const found = await store.erasure.count(subject)
   const outcome = isAnything(found) ? 'erased' : 'not_found'
   const detail = toErasureDetail(hashes.kind, found, reason)
@@ -70,7 +79,7 @@ export async function erasePerson(
     store.erasure.erase(subject, steadyNow()),
   )
   if (ended.length > 0) await audit.record(ended.map((each) => toErasedEnd(each, subjectHash)))
-  const late = await store.erasure.eraseKept(subject.subject)
+  const late = await store.erasure.eraseKept(subject.subject, recentFrom)
   const folder = toErasureFolder(deps.config)
   const fileProblem = await addErasure(store.erasure, keyring, folder, { ...subject, erasedAt })
     .then(() => undefined)
@@ -193,8 +202,11 @@ export async function eraseAgainIn(
   keyring: Keyring,
   files: readonly ErasuresFile[],
 ): Promise<{ readonly erasedAgain: readonly ErasedAgain[]; readonly missing: number }> {
-  const list: ErasureTable['listUnnamed'] = (operation, from) => listUnnamed(tx, operation, from)
-  const erasures = await toEarlierErasures(list, keyring, parseAll(files, keyring))
+  const lists: Lists = {
+    listUnnamed: (operation, from) => listUnnamed(tx, operation, from),
+    listNamed: (subject, from) => listNamed(tx, subject, from),
+  }
+  const erasures = await toEarlierErasures(lists, keyring, parseAll(files, keyring))
   const { missing } = await countMissing(createTombstoneReads(tx), keyring, files)
   return { erasedAgain: await eraseAgainInTx(tx, erasures, steadyNow(), 'none'), missing }
 }
@@ -214,7 +226,7 @@ export async function eraseAgain(
   files: readonly ErasuresFile[],
 ): Promise<ErasedAgain[]> {
   const table = store.erasure
-  const erasures = await toEarlierErasures(table.listUnnamed, keyring, parseAll(files, keyring))
+  const erasures = await toEarlierErasures(table, keyring, parseAll(files, keyring))
   const all: ErasedAgain[] = []
   for (let from = 0; from < erasures.length; from += PEOPLE_AT_ONCE) {
     const again = await table.eraseAgain(erasures.slice(from, from + PEOPLE_AT_ONCE), steadyNow())
@@ -228,9 +240,11 @@ const parseAll = (files: readonly ErasuresFile[], keyring: Keyring): Tombstone[]
   ...new Map(files.flatMap((file) => parseErasures(file, keyring)).map((each) => [each.id, each])).values(),
 ]
 
-/** With the stored responses that must be decrypted to know whom they are about. */
+type Lists = Pick<ErasureTable, 'listUnnamed' | 'listNamed'>
+
+/** With the stored responses about them. All are read once, and some must be decrypted to know whom they are about. */
 async function toEarlierErasures(
-  list: ErasureTable['listUnnamed'],
+  lists: Lists,
   keyring: Keyring,
   erasures: readonly Tombstone[],
 ): Promise<EarlierErasure[]> {
@@ -238,19 +252,36 @@ async function toEarlierErasures(
     erasures.map((erasure) => [Buffer.from(erasure.subject).toString('hex'), erasure]),
   )
   const first = erasures[0]
+  const recentFrom = toRecentExpiry(MAX_CLOCK_SKEW_MS)
   const unnamed: {
     readonly of: Tombstone | undefined
     readonly answer: EarlierErasure['unnamed'][number]
   }[] = []
   for (const kind of first ? KINDS : [])
-    for (const { subject, ...answer } of await findUnnamed(list, keyring, kind, (each) =>
+    for (const { subject, ...answer } of await findUnnamed(lists.listUnnamed, keyring, kind, (each) =>
       bySubject.has(each),
     ))
       unnamed.push({ of: subject === undefined ? first : bySubject.get(subject), answer })
+  const named = first ? await findNamed(lists, bySubject) : new Map<string, NamedAnswer[]>()
   return erasures.map((erasure) => ({
     ...erasure,
+    recentFrom,
+    named: named.get(Buffer.from(erasure.subject).toString('hex')) ?? [],
     unnamed: unnamed.flatMap(({ of, answer }) => (of?.id === erasure.id ? [answer] : [])),
   }))
+}
+
+/** By subject. */
+async function findNamed(
+  lists: Lists,
+  wanted: ReadonlyMap<string, unknown>,
+): Promise<ReadonlyMap<string, NamedAnswer[]>> {
+  const found: NamedAnswer[] = []
+  await readAllParts(
+    (from) => lists.listNamed(undefined, from),
+    (answers) => void found.push(...answers.filter(({ subject }) => wanted.has(subject))),
+  )
+  return Map.groupBy(found, ({ subject }) => subject)
 }
 
 /** The audit rows of erasures that were applied again. */

@@ -1,20 +1,33 @@
 import { countLabels, countVerifications, eraseVerifications } from '../batches/batch-feed.ts'
+import { HOUR_MS } from '../contract/time.ts'
 import type { Database } from '../database/database.ts'
 import type { Reader } from '../database/define-table.ts'
 import { toPersonLock } from '../ledger/guess-table.ts'
 import { NO_PAID_CALLS_LEFT } from '../ledger/paid-calls.ts'
 import { type EndedQueued, eraseAnswered } from '../ledger/queue-counts.ts'
 import { REGISTRY_LOCK } from '../registry/save-records.ts'
+import { toRecentExpiry } from './kept-answers.ts'
 import { IN_FLIGHT_MS, insertEarlierTombstone, type Tombstone, wasJustErased } from './tombstone-table.ts'
 
 /** One person, and the id of the erasure. */
 export type ErasureSubject = Omit<Tombstone, 'erasedAt'> & {
   /** Stored responses about this person that name no subject. */
   readonly unnamed: readonly UnnamedAnswer[]
+  /** Those that name it, and claims of running requests. */
+  readonly named: readonly NamedAnswer[]
+  /** Rows that expire later than this may have been stored since these were listed. */
+  readonly recentFrom: number
 }
 
 /** A stored response about a virtual NIN: its subject is known only after it is unsealed. */
 export type UnnamedAnswer = { readonly operation: string; readonly keyId: string; readonly name: Uint8Array }
+
+export type NamedAnswer = UnnamedAnswer & {
+  /** In hex. */
+  readonly subject: string
+  /** Else it is a claim without a response. */
+  readonly isStored: boolean
+}
 
 /** How many rows of each kind. */
 export type Erased = {
@@ -37,9 +50,10 @@ export type EarlierErasure = ErasureSubject & Pick<Tombstone, 'erasedAt'>
 
 export type ErasedAgain = ErasedRows & { readonly erasure: Tombstone }
 
-/** Of all rows, by the index on the expiry and the subject. */
-const ABOUT = 'expires_at >= 0 AND subject = $1'
-const NAMED = `${ABOUT} AND sealed IS NOT NULL`
+/** By the index on the expiry and the subject. */
+const RECENT = 'subject = $1 AND expires_at >= $2'
+const BY_ID = 'subject = $1 AND key_id = $2 AND operation = $3 AND name = $4'
+const VOID_CLAIM = "UPDATE idempotency SET owner = '', lease_until = 0"
 /** The response is deleted. The row stays, with its budget of paid calls used up. */
 const REMOVE = `UPDATE idempotency SET sealed = NULL, owner = '', lease_until = 0, paid_calls = ${NO_PAID_CALLS_LEFT}`
 
@@ -66,7 +80,7 @@ export async function countAll(database: Reader, subject: ErasureSubject): Promi
   return {
     records: await count('registry WHERE subject = $1', subject.record),
     pictures: await count('media WHERE subject = $1', subject.record),
-    keptAnswers: subject.unnamed.length + (await count(`idempotency WHERE ${NAMED}`, subject.subject)),
+    keptAnswers: subject.unnamed.length + subject.named.filter(({ isStored }) => isStored).length,
     reusedResults: await count(
       'reused_results WHERE subject = $1 AND length(sealed) > 0',
       subject.reusedResult,
@@ -90,7 +104,7 @@ export async function eraseInTx(
   const remove = (sql: string, value: Uint8Array) => tx.prepare(sql).run(value)
   const pictures = await remove('DELETE FROM media WHERE subject = $1', subject.record)
   const records = await remove('DELETE FROM registry WHERE subject = $1', subject.record)
-  let keptAnswers = await eraseKept(tx, subject.subject)
+  let keptAnswers = await eraseKept(tx, subject)
   for (const { operation, keyId, name } of subject.unnamed)
     keptAnswers += await tx
       .prepare(`${REMOVE} WHERE key_id = $1 AND operation = $2 AND name = $3 AND subject IS NULL`)
@@ -107,15 +121,27 @@ export async function eraseInTx(
 }
 
 /** First voids the claims of running requests: from then on, no response can be stored in these rows. */
-export async function eraseKept(tx: Database, subject: Uint8Array): Promise<number> {
-  await tx.prepare(`UPDATE idempotency SET owner = '', lease_until = 0 WHERE ${ABOUT}`).run(subject)
-  return tx.prepare(`${REMOVE} WHERE ${NAMED}`).run(subject)
+export async function eraseKept(
+  tx: Database,
+  { subject, named, recentFrom }: Pick<ErasureSubject, 'subject' | 'named' | 'recentFrom'>,
+): Promise<number> {
+  const ids = named.map(({ keyId, operation, name }) => [subject, keyId, operation, name])
+  await tx.prepare(`${VOID_CLAIM} WHERE ${BY_ID}`).runAll(ids)
+  await tx.prepare(`${VOID_CLAIM} WHERE ${RECENT}`).run(subject, recentFrom)
+  const listed = await tx.prepare(`${REMOVE} WHERE ${BY_ID} AND sealed IS NOT NULL`).runAll(ids)
+  return listed + (await removeRecent(tx, subject, recentFrom))
 }
+
+const removeRecent = (tx: Database, subject: Uint8Array, recentFrom: number) =>
+  tx.prepare(`${REMOVE} WHERE ${RECENT} AND sealed IS NOT NULL`).run(subject, recentFrom)
+
+/** The answer was just stored. It may have waited for the database, which was away. */
+const LATE_MS = HOUR_MS
 
 export async function eraseLate(tx: Database, subject: Uint8Array): Promise<number> {
   if (!(await wasJustErased(tx, subject))) return 0
   const queued = await eraseAnswered(tx, subject)
-  return queued + (await tx.prepare(`${REMOVE} WHERE ${NAMED}`).run(subject))
+  return queued + (await removeRecent(tx, subject, toRecentExpiry(LATE_MS)))
 }
 
 /** An empty row stays for a minute: see `keep` in reuse-table.ts. */

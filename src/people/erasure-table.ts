@@ -7,15 +7,13 @@ import {
   eraseInTx,
   eraseKept,
   eraseLate,
+  type NamedAnswer,
   type UnnamedAnswer,
 } from './erase-rows.ts'
+import { type KeptPart, readKeptPart } from './kept-answers.ts'
 import { createTombstoneReads, insertTombstone } from './tombstone-table.ts'
 
-type UnnamedPart = {
-  readonly answers: readonly (UnnamedAnswer & { readonly sealed: Uint8Array })[]
-  /** Where the next part begins; undefined after the last one. */
-  readonly next: number | undefined
-}
+type UnnamedPart = KeptPart<UnnamedAnswer & { readonly sealed: Uint8Array }>
 
 export const erasureTable = defineTable({
   reads: (database) => ({
@@ -23,6 +21,8 @@ export const erasureTable = defineTable({
     count: (subject: ErasureSubject) => countAll(database, subject),
     /** A part of the stored responses that name no subject: those that expire at `from` or later. */
     listUnnamed: (operation: string, from: number) => listUnnamed(database, operation, from),
+    /** A part of the rows that name a subject, this one or any, in the same way. */
+    listNamed: (subject: Uint8Array | undefined, from: number) => listNamed(database, subject, from),
   }),
   writes: (database) => ({
     /** Deletes everything about the person in one commit, and leaves a tombstone. Returns the counts. */
@@ -38,7 +38,8 @@ export const erasureTable = defineTable({
      * Deletes the stored responses once more after an erasure, and returns how many there were: in PostgreSQL a request may
      * have begun, read the record and stored its response while the erasure ran.
      */
-    eraseKept: (subject: Uint8Array) => database.transaction((tx) => eraseKept(tx, subject)),
+    eraseKept: (subject: Uint8Array, recentFrom: number) =>
+      database.transaction((tx) => eraseKept(tx, { subject, named: [], recentFrom })),
     /**
      * Deletes the answers about a person who was erased within the last minute: the verification was running then, and only its
      * answer told the number.
@@ -74,3 +75,25 @@ export async function listUnnamed(database: Reader, operation: string, from: num
   }))
   return { answers, next }
 }
+
+export const listNamed = (
+  database: Reader,
+  subject: Uint8Array | undefined,
+  from: number,
+): Promise<KeptPart<NamedAnswer>> =>
+  readKeptPart(
+    database,
+    {
+      columns: 'key_id, operation, name, subject, CASE WHEN sealed IS NULL THEN 0 ELSE 1 END AS is_stored',
+      where: subject ? 'subject = $3' : 'subject IS NOT NULL',
+      toAnswer: (row) => ({
+        operation: String(row.operation),
+        keyId: String(row.key_id),
+        name: row.name as Uint8Array,
+        subject: Buffer.from(row.subject as Uint8Array).toString('hex'),
+        isStored: Number(row.is_stored) === 1,
+      }),
+    },
+    from,
+    ...(subject ? [subject] : []),
+  )

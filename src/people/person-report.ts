@@ -18,6 +18,7 @@ import { openAnswer, openQuestion } from '../verification/queue/sealed-question.
 import { openReused } from '../verification/reuse.ts'
 import { findUnnamed } from './erase-person.ts'
 import type { ErasureTable } from './erasure-table.ts'
+import { readAllParts } from './kept-answers.ts'
 import type { KeptAnswer, PersonTable } from './person-table.ts'
 import { foldRequests, isOfVerification } from './recorded-requests.ts'
 
@@ -217,7 +218,12 @@ async function listKept({ store, keyring }: HeldDeps, kind: Kind, subject: Buffe
     const kept = found && (await store.people.findKept({ lineage: keyId, operation, name }))
     if (kept) others.push(kept)
   }
-  return [...(await store.people.listKept(subject)), ...others]
+  const kept: KeptAnswer[] = []
+  await readAllParts(
+    (from) => store.people.listKept(subject, from),
+    (answers) => void kept.push(...answers),
+  )
+  return [...kept, ...others]
 }
 
 function toKept(keyring: Keyring, keys: KeyNames, kept: KeptAnswer): Held['kept_answers'][number] {

@@ -1,3 +1,4 @@
+import type { Row } from '../database/database.ts'
 import {
   bytes,
   defineColumns,
@@ -10,6 +11,7 @@ import {
   type TableOf,
   text,
 } from '../database/define-table.ts'
+import { readKeptPart } from './kept-answers.ts'
 
 const KEPT_ANSWER = defineColumns({
   /** Of the API key. */
@@ -68,10 +70,11 @@ export const personTable = defineTable({
         const row = await get('SELECT updated_at FROM registry WHERE subject = $1', record)
         return row && Number(row.updated_at)
       },
-      /** By the subject, and those that name none: see UnnamedAnswer. */
-      listKept: async (subject: Uint8Array) => {
-        const where = 'expires_at >= 0 AND subject = $1 AND sealed IS NOT NULL'
-        return (await all(`${KEPT} WHERE ${where}`, subject)).map(KEPT_ANSWER.decode)
+      /** A part of those that name the subject: see readKeptPart. The others are found as UnnamedAnswer. */
+      listKept: (subject: Uint8Array, from: number) => {
+        const where = 'subject = $3 AND sealed IS NOT NULL'
+        const toAnswer = (row: Row) => KEPT_ANSWER.decode(row)
+        return readKeptPart(database, { columns: KEPT_ANSWER.names, where, toAnswer }, from, subject)
       },
       findKept: async ({ lineage, operation, name }: Pick<KeptAnswer, 'lineage' | 'operation' | 'name'>) => {
         const where = 'key_id = $1 AND operation = $2 AND name = $3 AND sealed IS NOT NULL'

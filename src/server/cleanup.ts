@@ -12,8 +12,9 @@ import { createSigner } from '../audit/signing.ts'
 import { deleteExpiredReviews } from '../catalogue/review.ts'
 import { deleteExpiredVersions } from '../catalogue/versions.ts'
 import type { Config } from '../context/config.ts'
+import { withPatientStore } from '../context/patient-store.ts'
 import { recordSizes } from '../context/storage-report.ts'
-import { openStore, type Store } from '../context/store.ts'
+import type { Store } from '../context/store.ts'
 import { DAY_MS, HOUR_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { ROWS_PER_STEP } from '../database/delete-some.ts'
@@ -207,17 +208,6 @@ async function isDue({ audit, archives }: Store, before: number): Promise<boolea
     return !isArchived && (month === undefined || endOf(month) <= before)
   })
 }
-
-/** The calls of a server to PostgreSQL have short timeouts. SQLite is written by the thread of the server. */
-async function withPatientStore<T>(store: Store, work: (store: Store) => Promise<T>): Promise<T> {
-  const { databaseUrl } = store
-  if (databaseUrl === undefined) return work(store)
-  const patient = await openStore({ dataDir: '', databaseUrl, databaseConnections: CONNECTIONS })
-  return work(patient).finally(patient.close)
-}
-
-/** One holds the lock. */
-const CONNECTIONS = 5
 
 /** An interrupted run may have left an incomplete file. A younger one may be that of another node. */
 async function removeDrafts(folder: string): Promise<void> {

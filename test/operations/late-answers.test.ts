@@ -152,7 +152,7 @@ describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
   it('is not stored if its person was erased meanwhile', async () => {
     const nin = await failOnce('fail')
     const { store, toSubjectHash, idempotency } = server.context
-    await store.erasure.eraseKept(Buffer.from(toSubjectHash('nin', nin), 'hex'))
+    await store.erasure.eraseKept(Buffer.from(toSubjectHash('nin', nin), 'hex'), 0)
     await recover()
     await idempotency.close()
     expect([await countStored(), await phasesOf(nin)]).toEqual([0, ['intent']])

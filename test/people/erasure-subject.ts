@@ -12,5 +12,7 @@ export const toErasureSubject = (
   reusedResult: subject,
   subject,
   unnamed: [],
+  named: [],
+  recentFrom: 0,
   ...values,
 })

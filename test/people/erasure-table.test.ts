@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Store } from '../../src/context/store.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/contract/time.ts'
 import { packParts } from '../../src/ledger/commit.ts'
+import type { NamedAnswer } from '../../src/people/erase-rows.ts'
+import { readAllParts } from '../../src/people/kept-answers.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 import { toErasureSubject } from './erasure-subject.ts'
 
@@ -21,12 +24,12 @@ describeEngines(ENGINES, (engine) => {
   })
 
   /** A claim whose response is stored without a subject, as one about a virtual NIN is. */
-  async function storeAnswer(subject: Uint8Array): Promise<Uint8Array> {
+  async function storeAnswer(subject: Uint8Array, lifeMs = DAY_MS): Promise<Uint8Array> {
     const name = randomBytes(32)
     const claim = { keyId: 'key', operation: 'verify_nin', name, owner: 'node:1' }
-    const times = { now: Date.now(), leaseMs: 30_000, expiresAt: Date.now() + 60_000 }
+    const times = { now: Date.now(), leaseMs: 30_000, expiresAt: Date.now() + lifeMs }
     await store.idempotency.claim({ ...claim, fingerprint: randomBytes(32), subject: null, ...times })
-    const completion = { claim, sealed: Buffer.from('sealed'), expiresAt: Date.now() + 60_000, subject }
+    const completion = { claim, sealed: Buffer.from('sealed'), expiresAt: Date.now() + lifeMs, subject }
     expect(
       (await store.audit.append({ rows: store.audit.packRows([]), parts: packParts([{ completion }], 0) }))
         .late,
@@ -34,7 +37,16 @@ describeEngines(ENGINES, (engine) => {
     return name
   }
 
-  const countAnswers = async (subject: Uint8Array) => (await other.people.listKept(subject)).length
+  const countAnswers = async (subject: Uint8Array) => {
+    let count = 0
+    await readAllParts(
+      (from) => other.people.listKept(subject, from),
+      (answers) => {
+        count += answers.length
+      },
+    )
+    return count
+  }
 
   it('tombstones are listed in order, by all nodes, and found by the subject', async () => {
     const [first, second] = [randomBytes(32), randomBytes(32)]
@@ -59,6 +71,30 @@ describeEngines(ENGINES, (engine) => {
     expect(await other.erasure.eraseAgain([earlier], Date.now())).toEqual([])
     expect(await countAnswers(subject)).toBe(1)
     expect(await store.erasure.findTombstones(subject)).toMatchObject([{ erasedAt: 5 }])
+  })
+
+  it('the answers about a person are found in parts of the time at which they expire', async () => {
+    const [subject, stranger] = [randomBytes(32), randomBytes(32)]
+    await storeAnswer(stranger, 2 * HOUR_MS)
+    const lives = [1, 2, 20, 300, 5000].map((minutes) => minutes * MINUTE_MS)
+    for (const lifeMs of lives) await storeAnswer(subject, lifeMs)
+    const parts: (readonly NamedAnswer[])[] = []
+    await readAllParts(
+      (from) => store.erasure.listNamed(subject, from),
+      (answers) => void parts.push(answers),
+    )
+    expect(parts.filter((part) => part.length > 0).map((part) => part.length)).toEqual([2, 1, 1, 1])
+    expect(await countAnswers(subject)).toBe(5)
+    // By their ids, and not by the time.
+    const recentFrom = Number.MAX_SAFE_INTEGER
+    const person = toErasureSubject(subject, { named: parts.flat(), recentFrom })
+    expect(await store.erasure.count(person)).toMatchObject({ keptAnswers: 5 })
+    expect(await store.erasure.erase(person, Date.now())).toMatchObject({ keptAnswers: 5 })
+    expect([await countAnswers(subject), await countAnswers(stranger)]).toEqual([0, 1])
+    // One that was stored after they were listed.
+    await storeAnswer(subject)
+    expect(await store.erasure.eraseKept(subject, recentFrom)).toBe(0)
+    expect(await store.erasure.eraseKept(subject, Date.now() + DAY_MS - MINUTE_MS)).toBe(1)
   })
 
   it('an answer that names its person late is deleted if the person was erased within the last minute', async () => {
