@@ -6,6 +6,7 @@ import { ConfigError } from '../settings/environment.ts'
 import { type Environment, isGiven } from '../settings/read-settings.ts'
 import type { Setting } from '../settings/setting.ts'
 import type { AnswerMap } from '../sources/vendor-file/answer-map.ts'
+import { needsOf } from '../sources/vendor-file/create-source.ts'
 import {
   describePart,
   describeSource,
@@ -198,7 +199,8 @@ function sayRequests(file: VendorFile): void {
   say(`\n${strong('Requests')}`)
   for (const line of listAuthentication(file)) say(line)
   for (const name of listOperations(file)) {
-    const { request, needs = [] } = file.operations[name] as VendorOperation
+    const { request } = file.operations[name] as VendorOperation
+    const needs = needsOf(file, name)
     say(`${name}: ${toRequestText(request)}`)
     if (needs.length > 0) say(`  needs ${needs.map(({ detail }) => detail).join(', ')}`)
   }

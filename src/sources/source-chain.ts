@@ -22,6 +22,7 @@ import { toCallOrder } from './source-order.ts'
 import type { SourceTable, Spent } from './source-table.ts'
 import { createSpendLeases, type Prices, priceOf, type SpendLeases, toPrices } from './spend-leases.ts'
 import type { SpendTable } from './spend-table.ts'
+import type { OperationName } from './vendor-file/schema.ts'
 
 /** The sources in the order of asking. A test key never reaches a live source, nor a live key the sandbox. */
 export type Sources = { readonly [M in Mode]: { readonly [K in Kind]: readonly GuardedSource[] } }
@@ -151,16 +152,28 @@ function toOrderedChains(
 const toConnections = ({ vendors }: SourceSettings, name: SourceName): number =>
   name === 'registry' ? 0 : (vendors[name] as { readonly connections: number }).connections
 
+const NUMBERS: Readonly<Record<OperationName, string>> = {
+  nin: 'NIN',
+  virtual_nin: 'virtual NIN',
+  bvn: 'BVN',
+}
+
 function listWarnings(config: SourceSettings, opened: OpenedSources): string[] {
-  const toWarning = (name: SourceName, kind: Kind): string[] => {
-    const needed = opened.get(name)?.needsDetails?.[kind] ?? []
+  const toWarning = (name: SourceName, operation: OperationName): string[] => {
+    const needed = opened.get(name)?.needsDetails?.[operation] ?? []
     if (needed.length === 0) return []
     return [
-      `${name} is passed over for a ${kind.toUpperCase()} without ${needed.join(' and ')}: see docs/sources.md.`,
+      `${name} is passed over for a ${NUMBERS[operation]} without ${needed.join(' and ')}: see docs/sources.md.`,
     ]
+  }
+  /** One warning is enough if both need the same. */
+  const hasOwnNeeds = (name: SourceName): boolean => {
+    const { acceptsVirtualNin, needsDetails } = opened.get(name) ?? {}
+    return acceptsVirtualNin === true && String(needsDetails?.virtual_nin) !== String(needsDetails?.nin)
   }
   return [
     ...config.ninSources.flatMap((name) => toWarning(name, 'nin')),
+    ...config.ninSources.filter(hasOwnNeeds).flatMap((name) => toWarning(name, 'virtual_nin')),
     ...config.bvnSources.flatMap((name) => toWarning(name, 'bvn')),
   ]
 }

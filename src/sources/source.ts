@@ -6,7 +6,7 @@ import type { Kind } from '../crypto/mac.ts'
 import type { Settings, ValuesOf } from '../settings/setting.ts'
 import type { RecordQuestion, RecordRows } from './lookup.ts'
 import { mayBeOfOnePerson, type SourceProblem } from './source-problem.ts'
-import type { VendorRule } from './vendor-file/schema.ts'
+import type { OperationName, VendorRule } from './vendor-file/schema.ts'
 
 /**
  * The answer of a source. "No such record" is an answer, not a failure. `reference` is the vendor's own reference, for the
@@ -78,7 +78,7 @@ export type Source = {
   /** `findNin` takes a virtual NIN as well. */
   readonly acceptsVirtualNin?: true
   /** It is passed over for requests without these details. */
-  readonly needsDetails?: Readonly<Record<Kind, readonly DetailField[]>> | undefined
+  readonly needsDetails?: Readonly<Record<OperationName, readonly DetailField[]>> | undefined
   /** Absent in sources outside this process. */
   readonly local?: LocalSource
   /** The vendor's current lists. What it does not sell is returned as in `current`, or left out. */

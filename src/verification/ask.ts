@@ -213,7 +213,7 @@ const NO_SOURCE = 'is a virtual NIN, which no source of this server accepts: sen
 /** Refuses a virtual NIN where no source accepts one, and a request without names where all sources need them. Before anything is counted, stored or asked. */
 export function requireSource<T>(
   sources: Sources,
-  { kind, isOfferedBy }: IdType<T>,
+  { kind, isOfferedBy, needsOf }: IdType<T>,
   request: VerificationRequest,
 ): void {
   const chain = sources[request.caller.mode][kind]
@@ -221,12 +221,12 @@ export function requireSource<T>(
   const errors: Record<string, string[]> = {}
   if (isVirtualNin(request.number) && !chain.some(({ source }) => source.acceptsVirtualNin))
     errors[kind] = [`${kind} ${NO_SOURCE}`]
-  else
-    for (const name of chain.find(({ source }) => source.needsDetails?.[kind].length)?.source.needsDetails?.[
-      kind
-    ] ?? [])
+  else {
+    const needs = chain.map(({ source }) => needsOf(source, request.number) ?? [])
+    for (const name of needs.find((each) => each.length > 0) ?? [])
       if (request.details?.[name] === undefined)
         errors[name] = [`${name} is required by the source of this server`]
+  }
   // Otherwise no source is available, which is no fault of the request.
   if (Object.keys(errors).length > 0) throw new AppError('validation_failed', { errors })
 }

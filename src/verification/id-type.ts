@@ -18,6 +18,8 @@ export type IdType<T> = {
   readonly kind: Kind
   /** In the audit log. */
   readonly operation: string
+  /** The details without which the source cannot look up this number; undefined if it cannot at all. */
+  readonly needsOf: (source: Source, number: string) => readonly DetailField[] | undefined
   /** Whether the source can look up this number, with these details. */
   readonly isOfferedBy: (source: Source, asked: Asked) => boolean
   readonly find: (source: Source, asked: Asked, call: Call) => Promise<Answer<T>>
@@ -49,10 +51,8 @@ const NIN_PATTERN = /^\d{11}$/
 export const NIN: IdType<NinRecord> = {
   kind: 'nin',
   operation: 'verify_nin',
-  isOfferedBy: (source, asked) =>
-    source.findNin !== undefined &&
-    (!isVirtualNin(asked.number) || source.acceptsVirtualNin === true) &&
-    hasDetails(source.needsDetails?.nin, asked),
+  needsOf: needsOfNin,
+  isOfferedBy: (source, asked) => hasDetails(needsOfNin(source, asked.number), asked),
   find: ({ name, findNin }, { number, phone, details }, call) =>
     (findNin ?? notOffered(name))({ nin: number, phone, details }, call),
   findLocal: ({ findNin }, nin, phone, rows) => findNin({ nin, phone }, rows),
@@ -66,7 +66,8 @@ export const NIN: IdType<NinRecord> = {
 export const BVN: IdType<BvnRecord> = {
   kind: 'bvn',
   operation: 'verify_bvn',
-  isOfferedBy: (source, asked) => source.findBvn !== undefined && hasDetails(source.needsDetails?.bvn, asked),
+  needsOf: needsOfBvn,
+  isOfferedBy: (source, asked) => hasDetails(needsOfBvn(source), asked),
   find: ({ name, findBvn }, { number, phone, details }, call) =>
     (findBvn ?? notOffered(name))({ bvn: number, phone, details }, call),
   findLocal: ({ findBvn }, bvn, phone, rows) => findBvn({ bvn, phone }, rows),
@@ -79,8 +80,18 @@ export const BVN: IdType<BvnRecord> = {
   toBody: toBvnBody,
 }
 
-const hasDetails = (needed: readonly DetailField[] = [], { details }: Asked) =>
-  needed.every((field) => details?.[field] !== undefined)
+function needsOfNin({ findNin, acceptsVirtualNin, needsDetails }: Source, number: string) {
+  if (!findNin) return undefined
+  if (!isVirtualNin(number)) return needsDetails?.nin ?? []
+  return acceptsVirtualNin ? (needsDetails?.virtual_nin ?? []) : undefined
+}
+
+function needsOfBvn({ findBvn, needsDetails }: Source) {
+  return findBvn && (needsDetails?.bvn ?? [])
+}
+
+const hasDetails = (needed: readonly DetailField[] | undefined, { details }: Asked) =>
+  needed?.every((field) => details?.[field] !== undefined) === true
 
 function notOffered(name: string): never {
   throw new Error(`${name} does not offer this operation`)

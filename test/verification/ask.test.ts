@@ -270,7 +270,8 @@ describe('a request that no source of the server can answer', () => {
     }
     return undefined
   }
-  const NEEDS = { needsDetails: { nin: ['first_name', 'last_name'], bvn: [] } }
+  const BOTH = ['first_name', 'last_name']
+  const NEEDS = { needsDetails: { nin: BOTH, virtual_nin: BOTH, bvn: [] } }
 
   it('is refused when its NIN is virtual', () => {
     expect(check([{}], { number: VIRTUAL })).toEqual({
@@ -287,6 +288,21 @@ describe('a request that no source of the server can answer', () => {
     expect(check([NEEDS, {}])).toBeUndefined()
     const virtual = { ...NEEDS, acceptsVirtualNin: true }
     expect(check([virtual], { number: VIRTUAL })).toHaveProperty('first_name')
+  })
+
+  it('is told the details for its kind of number, and only those of sources that take it', () => {
+    const born = {
+      acceptsVirtualNin: true,
+      needsDetails: { nin: [], virtual_nin: ['date_of_birth'], bvn: [] },
+    }
+    expect(check([born])).toBeUndefined()
+    expect(Object.keys(check([NEEDS, born], { number: VIRTUAL }) ?? {})).toEqual(['date_of_birth'])
+    const details = { date_of_birth: '1990-01-05' }
+    expect(check([NEEDS, born], { number: VIRTUAL, details })).toBeUndefined()
+    const names = { ...NEEDS, acceptsVirtualNin: true }
+    const free = { ...names, needsDetails: { ...names.needsDetails, virtual_nin: [] } }
+    expect(check([free], { number: VIRTUAL })).toBeUndefined()
+    expect(Object.keys(check([free]) ?? {})).toEqual(BOTH)
   })
 
   it('is accepted where there is none at all: that is no fault of the request', () => {

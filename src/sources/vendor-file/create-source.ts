@@ -9,7 +9,7 @@ import { readLifetimeMs, readTokenText, requireTokenReply, withToken } from '../
 import { compileAnswer } from './answer.ts'
 import { compileErrorText, compilePath, compileRules, ruleError } from './rules.ts'
 import { DECOY, toSampleReply } from './sample-reply.ts'
-import type { OperationName, VendorFile, VendorRule } from './schema.ts'
+import type { OperationName, VendorFile, VendorOperation, VendorRule } from './schema.ts'
 import { compileRequest, createCallId, NO_QUESTION, type Question, type SettingValues } from './template.ts'
 
 /** The vendor that a file describes. */
@@ -42,7 +42,11 @@ export function createFileSource(
     name,
     isExternal: true,
     ...(findVirtualNin && { acceptsVirtualNin: true }),
-    needsDetails: { nin: listNeeds(file, 'nin', settings), bvn: listNeeds(file, 'bvn', settings) },
+    needsDetails: {
+      nin: listNeeds(file, 'nin', settings),
+      virtual_nin: listNeeds(file, 'virtual_nin', settings),
+      bvn: listNeeds(file, 'bvn', settings),
+    },
     samples: toSamples(file.samples),
     readDecoy: createDecoys(name, file),
     ...(findNin && {
@@ -165,14 +169,22 @@ const NOT_ABOUT_PERSON: readonly number[] = [401, 402, 403, 408, 429]
 
 /** The details without which the vendor is passed over. */
 export function listNeeds(file: VendorFile, operation: OperationName, settings: SettingValues) {
-  const isNeeded = ({
-    unless = [],
-  }: NonNullable<NonNullable<VendorFile['operations']['nin']>['needs']>[number]) =>
+  const isNeeded = ({ unless = [] }: Need) =>
     !unless.some(({ setting, is, contains }) => {
       const value = String(settings[setting])
       return (is !== undefined && value === is) || (contains !== undefined && value.includes(contains))
     })
-  return (file.operations[operation]?.needs ?? []).filter(isNeeded).map(({ detail }) => detail)
+  return needsOf(file, operation)
+    .filter(isNeeded)
+    .map(({ detail }) => detail)
+}
+
+type Need = NonNullable<VendorOperation['needs']>[number]
+
+/** What a look-up needs, whatever the settings are. A virtual NIN needs what a NIN needs, unless the file says otherwise. */
+export function needsOf({ operations }: VendorFile, operation: OperationName): readonly Need[] {
+  const inherited = operation === 'virtual_nin' ? operations.nin?.needs : undefined
+  return operations[operation]?.needs ?? inherited ?? []
 }
 
 function withTokenOf(

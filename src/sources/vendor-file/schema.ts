@@ -124,7 +124,13 @@ const need = shape(
 const operation = shape(
   {
     request,
-    needs: Type.Optional(list(need, 'Details without which the vendor is passed over.')),
+    needs: Type.Optional(
+      Type.Array(need, {
+        maxItems: 200,
+        description:
+          'Details without which the vendor is passed over. A virtual_nin without this member needs what a nin needs.',
+      }),
+    ),
   },
   'One look-up.',
 )

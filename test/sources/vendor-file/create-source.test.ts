@@ -244,7 +244,24 @@ it('details that the vendor needs depend on the settings', () => {
     { mode: 'plain' },
     { send: () => Promise.reject(new Error()) },
   )
-  expect(source.needsDetails).toEqual({ nin: ['first_name', 'date_of_birth'], bvn: [] })
+  const ofNin = ['first_name', 'date_of_birth']
+  expect(source.needsDetails).toEqual({ nin: ofNin, virtual_nin: ofNin, bvn: [] })
+})
+
+it('a virtual NIN needs other details than a NIN if the file says so, and the same ones otherwise', () => {
+  const needs = [{ detail: 'first_name' }]
+  const toNeeds = (own: object) => {
+    const operations = {
+      nin: { ...request('/nin'), needs },
+      virtual_nin: { ...request('/vnin'), ...own },
+    }
+    return open(body({}), { ...FILE, operations } as unknown as VendorFile).needsDetails
+  }
+  const common = { nin: ['first_name'], bvn: [] }
+  expect(toNeeds({})).toEqual({ ...common, virtual_nin: ['first_name'] })
+  expect(toNeeds({ needs: [] })).toEqual({ ...common, virtual_nin: [] })
+  const born = { needs: [{ detail: 'date_of_birth' }] }
+  expect(toNeeds(born)).toEqual({ ...common, virtual_nin: ['date_of_birth'] })
 })
 
 it('samples of the file are those of the vendor’s sandbox', () => {
