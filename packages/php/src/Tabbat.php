@@ -120,7 +120,7 @@ final class Tabbat
      */
     public function listTvAddOns(string $type, string $productCode, ?float $timeoutS = null): array
     {
-        $query = http_build_query(['type' => $type, 'productCode' => $productCode]);
+        $query = http_build_query(['type' => $type, 'productCode' => $productCode], '', '&', PHP_QUERY_RFC3986);
         return $this->transport->send(new Call('GET', "/api/v2/cable-tv/fetch-tv-add-ons?$query", $timeoutS))->data();
     }
 

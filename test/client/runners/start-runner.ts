@@ -44,7 +44,8 @@ export const CLIENTS: readonly Client[] = [
   {
     name: 'PHP, cURL',
     missing: whyMissingPhp(),
-    command: ['php', `${RUNNERS}/runner.php`],
+    // As in the php.ini of some servers: requests must not depend on it.
+    command: ['php', '-d', 'arg_separator.output=&amp;', `${RUNNERS}/runner.php`],
     hasLimits: true,
   },
   {
