@@ -240,7 +240,7 @@ const toView = (
     ? {
         free_bytes: report.disk.free,
         size_bytes: report.disk.size,
-        status: toDiskStatus(report.disk.free),
+        status: toDiskStatus(report.disk.free, report.disk.size),
       }
     : null,
   days_left: report.daysLeft ?? null,

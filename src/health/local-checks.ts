@@ -124,12 +124,15 @@ function findUntrusted(read: () => unknown): string | undefined {
 
 const MB = 1e6
 const GB = 1e9
-const FEW_BYTES = 0.2 * GB
-const LOW_BYTES = 2 * GB
+/** Free space for a failure and for a warning: so many bytes, or such a part of a small disk. */
+const FEW = { bytes: 0.2 * GB, part: 0.05 }
+const LOW = { bytes: 2 * GB, part: 0.2 }
 
-/** Whether so much free space is enough. */
-export const toDiskStatus = (free: number): 'ok' | 'warning' | 'failed' =>
-  free < FEW_BYTES ? 'failed' : free < LOW_BYTES ? 'warning' : 'ok'
+/** Whether so much free space of a disk is enough. */
+export function toDiskStatus(free: number, size: number): 'ok' | 'warning' | 'failed' {
+  const isBelow = ({ bytes, part }: typeof LOW) => free < Math.min(bytes, size * part)
+  return isBelow(FEW) ? 'failed' : isBelow(LOW) ? 'warning' : 'ok'
+}
 
 function checkDisk({ dataDir, checkpointDir, auditArchiveDir, databaseUrl }: Config): Finding {
   const folders = new Set([dataDir, checkpointDir ?? dataDir, auditArchiveDir ?? dataDir])
@@ -150,9 +153,9 @@ function checkFree(folder: string): DiskFinding[] {
 
 type DiskFinding = FindingPart | (Finding & { readonly about: string })
 
-function toFreeFinding(folder: string, { bavail, bsize }: StatsFs): DiskFinding {
+function toFreeFinding(folder: string, { bavail, blocks, bsize }: StatsFs): DiskFinding {
   const free = bavail * bsize
-  const status = toDiskStatus(free)
+  const status = toDiskStatus(free, blocks * bsize)
   const size = free < GB / 10 ? `${Math.floor(free / MB)} MB` : `${(free / GB).toFixed(1)} GB`
   const text = free < MB ? `The disk of ${folder} is full.` : `${size} are free at ${folder}.`
   const advice = {

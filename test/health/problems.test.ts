@@ -37,7 +37,14 @@ describe('tabbat doctor on this machine', () => {
   it('takes little free space for a warning, and hardly any for a failure', () => {
     const [few, low] = [200_000_000, 2_000_000_000]
     const free = [low, low - 1, few, few - 1]
-    expect(free.map(toDiskStatus)).toEqual(['ok', 'warning', 'warning', 'failed'])
+    const size = 100_000_000_000
+    expect(free.map((each) => toDiskStatus(each, size))).toEqual(['ok', 'warning', 'warning', 'failed'])
+  })
+
+  it('does not call a small disk full because it is small', () => {
+    const size = 1_000_000_000
+    const free = [900_000_000, 200_000_000, 199_999_999, 50_000_000, 49_999_999]
+    expect(free.map((each) => toDiskStatus(each, size))).toEqual(['ok', 'ok', 'warning', 'warning', 'failed'])
   })
 
   it('warns of plain http for callers, and knows a proxy before this machine', async () => {
