@@ -55,21 +55,31 @@ export function listWarnings({
   return warnings
 }
 
-const listPlainListeners = (config: Config) =>
-  listNetworkListeners(config).map(
-    (what) =>
-      `${what} is plain HTTP on the network; set TABBAT_TLS_CERT, or put a proxy with TLS in front of it.`,
-  )
+function listPlainListeners(config: Config): string[] {
+  const advice = hasTlsProxy(config)
+    ? 'put a proxy with TLS in front of it, or let only a private network reach it'
+    : 'set TABBAT_TLS_CERT, or put a proxy with TLS in front of it'
+  return listExposedListeners(config).map((what) => `${what} is plain HTTP on the network; ${advice}.`)
+}
+
+/** Whether callers reach a proxy with TLS. It speaks plain HTTP to the server, so that a certificate here would break the way. */
+export const hasTlsProxy = ({ trustProxy, publicUrl }: Config): boolean =>
+  trustProxy !== undefined && publicUrl?.startsWith('https:') === true
+
+/** The listeners that other machines can reach, but for the API behind a proxy. */
+export const listExposedListeners = (config: Config): string[] =>
+  listNetworkListeners(config).filter((name) => name !== API || !hasTlsProxy(config))
 
 /** The listeners that other machines can reach. */
-export function listNetworkListeners(config: Config): string[] {
+function listNetworkListeners(config: Config): string[] {
   const { host, adminHost, adminPort, metricsHost, metricsPort } = config
-  const names = isLoopback(host) ? [] : ['the API']
+  const names = isLoopback(host) ? [] : [API]
   if (adminPort !== 'off' && !isLoopback(adminHost)) names.push('the console')
   if (metricsPort !== 'off' && !isLoopback(metricsHost)) names.push(METRICS)
   return names
 }
 
+const API = 'the API'
 const METRICS = 'the listener of TABBAT_METRICS_PORT'
 
 function isUnencrypted(databaseUrl: string | undefined): boolean {

@@ -3,7 +3,7 @@ import { accessSync, constants, type StatsFs, statfsSync, statSync } from 'node:
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Config } from '../context/config.ts'
-import { listNetworkListeners } from '../context/warnings.ts'
+import { hasTlsProxy, listExposedListeners } from '../context/warnings.ts'
 import { isCloseToEnd, readCertificate } from '../crypto/certificate.ts'
 import { readSecretFile } from '../crypto/secret-file.ts'
 import { refuseUntrustedFolder } from '../crypto/trusted-path.ts'
@@ -190,14 +190,7 @@ function checkArchives({ auditArchiveDir: folder, auditKeep }: Config): Finding 
 function checkTls(config: Config, now: number): Finding {
   const check = 'tls'
   const { tlsCert, tlsKey } = config
-  if (tlsCert === undefined || tlsKey === undefined) {
-    return listNetworkListeners(config).length === 0
-      ? ok(check, 'Off. The listeners can be reached from this machine only.')
-      : warning(
-          check,
-          'A listener is plain HTTP on the network. Set TABBAT_TLS_CERT, or use a proxy with TLS.',
-        )
-  }
+  if (tlsCert === undefined || tlsKey === undefined) return checkPlain(check, config)
   const certificate = readCertificate(tlsCert, tlsKey)
   const ends = `${new Date(certificate.notAfter).toISOString().slice(0, 10)}`
   if (certificate.notAfter <= now)
@@ -205,6 +198,23 @@ function checkTls(config: Config, now: number): Finding {
   if (certificate.notBefore > now) return failed(check, 'The certificate is not valid yet. Check the clock.')
   if (isCloseToEnd(certificate, now)) return warning(check, `The certificate ends on ${ends}. Renew it.`)
   return ok(check, `The certificate is valid until ${ends}.`)
+}
+
+function checkPlain(check: string, config: Config): Finding {
+  const exposed = listExposedListeners(config)
+  if (hasTlsProxy(config))
+    return exposed.length === 0
+      ? ok(
+          check,
+          `Off. The proxy of ${config.publicUrl} has TLS. The network between it and this server must be private.`,
+        )
+      : warning(
+          check,
+          `Plain HTTP on the network: ${exposed.join(', ')}. Put a proxy with TLS in front, or let only a private network reach them.`,
+        )
+  return exposed.length === 0
+    ? ok(check, 'Off. The listeners can be reached from this machine only.')
+    : warning(check, 'A listener is plain HTTP on the network. Set TABBAT_TLS_CERT, or use a proxy with TLS.')
 }
 
 type Listener = {
@@ -262,8 +272,8 @@ function toPortFinding({ setting, host, port }: Listener, code: string): Finding
   return failed('', `${place} cannot be opened (${code}). Correct the address.`)
 }
 
-/** As many addresses as no group of proxies has. */
-const WIDE_BITS = { ipv4: 8, ipv6: 16 } as const
+/** A wider network has more than proxies in it. Of IPv6, a whole site has 48 bits. */
+const NARROW_BITS = { ipv4: 16, ipv6: 48 } as const
 
 /** What callers and their addresses look like behind a proxy. */
 function checkProxy(config: Config): Finding {
@@ -275,7 +285,7 @@ function checkProxy(config: Config): Finding {
     findings.push(
       warning(
         '',
-        `TABBAT_TRUST_PROXY trusts ${network}: every caller in it can claim any address. Name the proxies only.`,
+        `TABBAT_TRUST_PROXY trusts ${network}: every machine in it can claim the address of any caller. Name the addresses of the proxies, or a network of their own.`,
       ),
     )
   const hasProxy = isPublic && (isLoopback(host) || (url.protocol === 'https:' && tlsCert === undefined))
@@ -297,5 +307,5 @@ function checkProxy(config: Config): Finding {
 
 function isWide(network: string): boolean {
   const [address = '', bits] = network.split('/')
-  return bits !== undefined && Number(bits) < WIDE_BITS[address.includes(':') ? 'ipv6' : 'ipv4']
+  return bits !== undefined && Number(bits) < NARROW_BITS[address.includes(':') ? 'ipv6' : 'ipv4']
 }

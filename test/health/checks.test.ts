@@ -106,10 +106,12 @@ describe('tabbat doctor on this machine', () => {
     expect(await checkLocally('proxy')).toMatch(/^ok: No proxy/)
     const url = { TABBAT_PUBLIC_URL: 'https://id.example.com' }
     expect(await checkLocally('proxy', url)).toMatch(/^warning: .*TABBAT_TRUST_PROXY is not set/)
-    expect(await checkLocally('proxy', { ...url, TABBAT_TRUST_PROXY: '10.0.0.0/8' })).toMatch(/^ok: Trusted/)
-    expect(await checkLocally('proxy', { ...url, TABBAT_TRUST_PROXY: '10.0.0.0/4' })).toMatch(
-      /^warning: TABBAT_TRUST_PROXY trusts 10\.0\.0\.0\/4/,
-    )
+    for (const few of ['10.0.0.5,10.0.0.6', '10.1.0.0/16', '2001:db8:1::/48', 'fd00::5'])
+      expect(await checkLocally('proxy', { ...url, TABBAT_TRUST_PROXY: few })).toMatch(/^ok: Trusted/)
+    for (const many of ['10.0.0.0/8', '172.16.0.0/15', '2001:db8::/47', 'fd00::/8'])
+      expect(await checkLocally('proxy', { ...url, TABBAT_TRUST_PROXY: many })).toBe(
+        `warning: TABBAT_TRUST_PROXY trusts ${many}: every machine in it can claim the address of any caller. Name the addresses of the proxies, or a network of their own.`,
+      )
     expect(await checkLocally('proxy', { TABBAT_PUBLIC_URL: 'http://127.0.0.1:8080' })).toMatch(/^ok/)
   })
 
@@ -118,6 +120,15 @@ describe('tabbat doctor on this machine', () => {
     expect(await checkLocally('tls', { TABBAT_HOST: '0.0.0.0' })).toMatch(/^warning: .*plain HTTP/)
     const metrics = { TABBAT_METRICS_HOST: '0.0.0.0', TABBAT_METRICS_PORT: '9464' }
     expect(await checkLocally('tls', metrics)).toMatch(/^warning: .*plain HTTP/)
+    const proxy = { TABBAT_PUBLIC_URL: 'https://id.example.com', TABBAT_TRUST_PROXY: '10.0.0.5' }
+    expect(await checkLocally('tls', { ...proxy, TABBAT_HOST: '0.0.0.0' })).toBe(
+      'ok: Off. The proxy of https://id.example.com has TLS. The network between it and this server must be private.',
+    )
+    expect(await checkLocally('tls', { ...proxy, ...metrics, TABBAT_ADMIN_HOST: '10.0.0.7' })).toBe(
+      'warning: Plain HTTP on the network: the console, the listener of TABBAT_METRICS_PORT. Put a proxy with TLS in front, or let only a private network reach them.',
+    )
+    const plain = { ...proxy, TABBAT_PUBLIC_URL: 'http://id.example.com', TABBAT_HOST: '0.0.0.0' }
+    expect(await checkLocally('tls', plain)).toMatch(/^warning: .*Set TABBAT_TLS_CERT/)
     const until = Date.now() + 60 * DAY_MS
     const files = writeCertificate(createCertificate({ until }))
     expect(await checkLocally('tls', { ...files, TABBAT_HOST: '0.0.0.0' })).toMatch(/^ok: .*valid until/)
