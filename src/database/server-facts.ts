@@ -12,17 +12,19 @@ export type ServerFacts = {
   readonly synchronousCommit: string
   /** Standbys that are connected to it. */
   readonly standbys: number
-  /** Whether a commit waits for one of them. */
+  /** Whether a commit waits for one of them that is connected. */
   readonly isSynchronous: boolean
 }
 
+/** A role without pg_read_all_stats sees a standby, but not its state: then the setting counts. A running base backup is no standby. */
 const FACTS = `SELECT pg_is_in_recovery() AS standby,
   current_setting('transaction_read_only') = 'on' AS read_only,
   current_setting('fsync') = 'on' AS fsync,
   current_setting('full_page_writes') = 'on' AS full_page_writes,
   current_setting('synchronous_commit') AS synchronous_commit,
-  (SELECT COUNT(*) FROM pg_stat_replication) AS standbys,
-  current_setting('synchronous_standby_names') <> '' AS is_synchronous`
+  (SELECT COUNT(*) FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup') AS standbys,
+  EXISTS (SELECT FROM pg_stat_replication WHERE COALESCE(
+    sync_state IN ('sync', 'quorum'), current_setting('synchronous_standby_names') <> '')) AS is_synchronous`
 
 /** Undefined for SQLite. */
 export async function readServerFacts(database: Database): Promise<ServerFacts | undefined> {

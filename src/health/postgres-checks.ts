@@ -20,15 +20,17 @@ import {
 type Opened = { readonly config: Config; readonly store: Store }
 
 /** Whether PostgreSQL keeps what it has confirmed. */
-export async function checkPostgres({ store }: Opened): Promise<Finding> {
+export async function checkPostgres({ config, store }: Opened): Promise<Finding> {
   const check = 'postgresql'
   const facts = await readServerFacts(store.database)
   if (!facts) return skipped(check, 'The data is in SQLite.')
-  return toWorst(check, listProblems(facts), 'It can be written, and keeps what it has confirmed.')
+  const findings = [...listProblems(facts), ...listStandbyProblems(facts, listHosts(config).length)]
+  const where = facts.isSynchronous ? ', also on a standby' : ''
+  return toWorst(check, findings, `It can be written, and keeps what it has confirmed${where}.`)
 }
 
 function listProblems(facts: ServerFacts): (Finding | FindingPart)[] {
-  const { isStandby, isReadOnly, fsync, fullPageWrites, synchronousCommit, standbys, isSynchronous } = facts
+  const { isStandby, isReadOnly, fsync, fullPageWrites, synchronousCommit } = facts
   const findings: (Finding | FindingPart)[] = []
   if (!fsync)
     findings.push(
@@ -60,15 +62,30 @@ function listProblems(facts: ServerFacts): (Finding | FindingPart)[] {
     )
   else if (isReadOnly)
     findings.push(failed('', 'It is read-only (default_transaction_read_only), and servers must write.'))
-  if (!isStandby && standbys > 0 && !isSynchronous)
-    findings.push(
+  return findings
+}
+
+/** `hosts`: how many servers TABBAT_DATABASE_URL names. With several, one shall take over from another. */
+function listStandbyProblems({ isStandby, standbys, isSynchronous }: ServerFacts, hosts: number) {
+  if (isStandby || isSynchronous) return []
+  if (standbys > 0)
+    return [
       warningAbout(
         'standbys',
         'Its standbys are asynchronous: a failover loses the last verifications. Set synchronous_standby_names, or synchronous_mode in Patroni.',
       ),
-    )
-  return findings
+    ]
+  if (hosts < 2) return []
+  return [
+    warningAbout(
+      'no standby',
+      'No standby is connected, although TABBAT_DATABASE_URL names several servers: verifications are on one disk only, and no server can take over. Start the standbys, and see their logs; with Patroni run: patronictl list',
+    ),
+  ]
 }
+
+const listHosts = ({ databaseUrl }: Config): string[] =>
+  databaseUrl === undefined ? [] : [...new Set(toDatabaseUrls(databaseUrl).map(({ host }) => host))]
 
 /** Whether PostgreSQL allows as many connections as the servers may open. */
 export async function checkConnections({ config, store }: Opened): Promise<Finding> {

@@ -123,4 +123,38 @@ describe.skipIf(!hasOwnPostgres())('a hot standby of PostgreSQL', () => {
       ])
     }
   })
+
+  it('makes its primary keep what it confirms twice, as long as it is connected', async () => {
+    const { TABBAT_DATABASE_URL: url = '' } = onPrimary
+    const settings = {
+      ...{ ...onPrimary, TABBAT_PORT: '0', TABBAT_ADMIN_PORT: '0' },
+      TABBAT_DATABASE_URL: url.replace(/@([^/]+)/, `@$1,${new URL(standby.url).host}`),
+    }
+    const examine = async (role = 'postgres') => {
+      const TABBAT_DATABASE_URL = settings.TABBAT_DATABASE_URL.replace('//postgres@', `//${role}@`)
+      const { stdout } = await tabbat({ ...settings, TABBAT_DATABASE_URL }, 'doctor', '--json')
+      const { checks } = JSON.parse(stdout) as { checks: { check: string; status: string; text: string }[] }
+      const { status, text = '' } = checks.find(({ check }) => check === 'postgresql') ?? {}
+      return `${status}: ${text}`
+    }
+    const reload = (statement: string) => execute(primary.url, statement, 'SELECT pg_reload_conf()')
+    const countSynchronous = async () =>
+      (await execute(primary.url, "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'quorum'")).length
+    try {
+      await reload(`ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
+      await expect.poll(countSynchronous).toBe(1)
+      const good = 'ok: It can be written, and keeps what it has confirmed, also on a standby.'
+      expect(await examine()).toBe(good)
+      // Such a role does not see the state of a standby.
+      await execute(url, 'CREATE ROLE plain LOGIN', 'GRANT SELECT ON ALL TABLES IN SCHEMA public TO plain')
+      expect(await examine('plain')).toBe(good)
+      await standby.stop()
+      // The setting alone is no standby.
+      expect(await examine()).toMatch(/^warning: No standby is connected, .*patronictl list$/)
+      expect(await examine('plain')).toMatch(/^warning: No standby is connected/)
+    } finally {
+      await reload('ALTER SYSTEM RESET ALL')
+      standby = await primary.startStandby()
+    }
+  })
 })
