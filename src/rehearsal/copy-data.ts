@@ -165,17 +165,41 @@ const SESSIONS = `SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'tabbat'`
 
 /** How many servers of an address of PostgreSQL can be written now. */
-export async function countWritable(databaseUrl: string): Promise<number> {
+export const countWritable = async (databaseUrl: string): Promise<number> =>
+  (await listWritable(databaseUrl)).length
+
+/** Which server, or servers, of an address of PostgreSQL can be written now; undefined if there is none. */
+export async function readPrimary(databaseUrl: string): Promise<string | undefined> {
+  const writable = new Set(await listWritable(databaseUrl))
+  return writable.size === 0 ? undefined : [...writable].toSorted().join(', ')
+}
+
+/** What tells the writable servers of an address apart, also those behind one name or one proxy. */
+async function listWritable(databaseUrl: string): Promise<string[]> {
   const writable = toDatabaseUrls(databaseUrl).map((url) => {
     url.searchParams.delete('target_session_attrs')
-    const look = async (database: Database) => {
-      const row = await database.prepare('SELECT pg_is_in_recovery() AS is_standby').get()
-      return row?.is_standby === false
-    }
-    return withCopy({ dataDir: '', checkpointDir: '', databaseUrl: url.href }, look, true).catch(() => false)
+    return withCopy({ dataDir: '', checkpointDir: '', databaseUrl: url.href }, readIdentity, true).catch(
+      () => undefined,
+    )
   })
-  return (await Promise.all(writable)).filter(Boolean).length
+  return (await Promise.all(writable)).filter((identity) => identity !== undefined)
 }
+
+/** Undefined on a standby. */
+async function readIdentity(database: Database): Promise<string | undefined> {
+  const row = await database.prepare(IDENTITY).get()
+  if (row?.is_standby !== false) return undefined
+  // Not every service lets a user read the timeline.
+  const timeline = await database
+    .prepare(TIMELINE)
+    .get()
+    .catch(() => undefined)
+  return `${row.address}:${row.port} ${row.started_at} ${timeline?.timeline}`
+}
+
+const IDENTITY = `SELECT pg_is_in_recovery() AS is_standby, host(inet_server_addr()) AS address, inet_server_port() AS port,
+  EXTRACT(EPOCH FROM pg_postmaster_start_time())::text AS started_at`
+const TIMELINE = 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline'
 
 /**
  * What waits in the copy is about customers and for receivers of the operator: it is removed, and endpoints lead to the receiver of the

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { SQLITE_FILE } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
 import type { Answer, Callers } from './callers.ts'
-import { countWritable, readOutcomes } from './copy-data.ts'
+import { countWritable, readOutcomes, readPrimary } from './copy-data.ts'
 import { checkRows } from './crash-exercises.ts'
 import { type Exercise, waitUntil, withCallers } from './exercise.ts'
 import { type Recorder, toAnswersText, toTime } from './finding.ts'
@@ -205,22 +205,37 @@ const failover: Exercise = {
   },
   run: (stage, recorder) =>
     withCallers(stage, recorder, async (callers) => {
-      const { proxy, failoverCommand, data } = stage
-      const failOver = () =>
-        failoverCommand === undefined ? cutServer(proxy, data) : runCommand(failoverCommand)
-      const answers = await rehearseFailover(callers, recorder, failOver)
+      const answers = await rehearseFailover(callers, recorder, toFailover(stage))
       if (answers) await checkAcknowledged(stage, recorder, answers)
     }),
+}
+
+/** What is done, and how one sees afterwards that it happened. */
+type Failover = {
+  readonly run: () => Promise<void>
+  /** Reads what is compared. Without it, only answers that fail show something. */
+  readonly readPrimary?: () => Promise<string | undefined>
+}
+
+function toFailover({ proxy, failoverCommand, data: { databaseUrl = '' } }: Stage): Failover {
+  if (failoverCommand !== undefined)
+    return { run: () => runCommand(failoverCommand), readPrimary: () => readPrimary(databaseUrl) }
+  let cuts = 0
+  return {
+    run: async () => {
+      await cutServer(proxy, databaseUrl)
+      cuts += 1
+    },
+    // The proxy itself has cut it.
+    readPrimary: async () => `after ${cuts} cuts`,
+  }
 }
 
 /** A restart of a cut server is not waited for: the others must do. */
 const CUT_MS = 10_000
 
 /** Nobody promotes a standby because we are cut off: another server must be writable by itself, such as a second proxy. */
-async function cutServer(
-  proxy: PostgresProxy | undefined,
-  { databaseUrl = '' }: Stage['data'],
-): Promise<void> {
+async function cutServer(proxy: PostgresProxy | undefined, databaseUrl: string): Promise<void> {
   if ((await countWritable(databaseUrl)) < 2)
     throw new UserError(
       'Only one server of the address can be written. Give --failover-command with the command that makes another the primary.',
@@ -240,7 +255,7 @@ export async function runCommand(command: string): Promise<void> {
 export async function rehearseFailover(
   callers: Callers,
   recorder: Recorder,
-  failOver: () => Promise<void>,
+  { run: failOver, readPrimary: read = async () => undefined }: Failover,
 ): Promise<readonly Answer[] | undefined> {
   const load = callers.startLoad()
   if (!(await load.until((answers) => answers.filter(isVerified).length >= FEW, CALM_MS))) {
@@ -248,28 +263,56 @@ export async function rehearseFailover(
     recorder.check('verifications work before the failover', toAnswersText(load.answers), false)
     return undefined
   }
-  const from = recorder.now()
-  const end = recorder.beginFault('failover')
-  await failOver().catch(async (error) => {
+  try {
+    const before = await read()
+    const from = recorder.now()
+    const end = recorder.beginFault('failover')
+    await failOver()
+    end()
+    await pause(FAILOVER_CALM_MS)
+    const isBack = (answers: readonly Answer[]) => answers.slice(-FEW).every(isVerified)
+    const isFine = await load.until(isBack, WAIT_MS)
+    const after = await read()
+    checkFailover(recorder, { answers: await load.stop(), from, isFine, before, after })
+  } finally {
     await load.stop()
-    throw error
-  })
-  end()
-  await pause(FAILOVER_CALM_MS)
-  const isBack = (answers: readonly Answer[]) => answers.slice(-FEW).every(isVerified)
-  const isFine = await load.until(isBack, WAIT_MS)
-  const answers = await load.stop()
-  const failed = answers.filter((answer) => answer.at >= from && !isVerified(answer))
+  }
+  return load.answers
+}
+
+type FailoverSeen = {
+  readonly answers: readonly Answer[]
+  /** When the failover began. */
+  readonly from: number
+  /** Whether the last answers are verified. */
+  readonly isFine: boolean
+  /** The primary before and after it; undefined if that cannot be read. */
+  readonly before: string | undefined
+  readonly after: string | undefined
+}
+
+/** Throws if nothing shows that something was replaced: then the exercise says nothing about the service. */
+export function checkFailover(
+  recorder: Pick<Recorder, 'check' | 'detected' | 'recovered'>,
+  { answers, from, isFine, before, after }: FailoverSeen,
+): void {
+  const failed = answers.filter((answer) => answer.at + answer.ms >= from && !isVerified(answer))
+  const isUnseen = before === undefined || after === undefined
+  if (failed.length === 0 && isUnseen)
+    throw new UserError(
+      'The command ended, and no answer failed: nothing was seen of a failover. Check what the command does.',
+    )
+  if (failed.length === 0 && before === after)
+    throw new UserError('The command ended, but the same server is the primary. Check what the command does.')
   const outageMs =
     failed.length === 0 ? 0 : Math.max(...failed.map(({ at, ms }) => at + ms)) - (failed[0]?.at ?? 0)
-  if (failed[0]) recorder.detected(failed[0].at - from)
+  if (failed[0]) recorder.detected(Math.max(0, failed[0].at - from))
   recorder.recovered(outageMs)
   recorder.check(
     `verifications work again within ${toTime(WAIT_MS)}, without a restart`,
     isFine ? `${failed.length} were refused, over ${toTime(outageMs)}` : toAnswersText(answers.slice(-FEW)),
     isFine,
   )
-  return answers
 }
 
 const FAILOVER_CALM_MS = 3000

@@ -133,8 +133,8 @@ const failover: Exercise<Staging> = {
       : undefined,
   run: (staging, recorder) =>
     withCallers(staging, recorder, async (callers) => {
-      const failOver = () => runCommand(staging.failoverCommand ?? '')
-      const all = await rehearseFailover(callers, recorder, failOver)
+      const run = () => runCommand(staging.failoverCommand ?? '')
+      const all = await rehearseFailover(callers, recorder, { run })
       if (!all) return
       checkRepeats(
         recorder,

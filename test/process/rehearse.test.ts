@@ -124,6 +124,17 @@ describe.concurrent('tabbat rehearse', () => {
   )
 })
 
+it.runIf(hasPostgres())('could not run failover if the command replaces no server', TIMEOUT, async () => {
+  const databaseUrl = await createTestDatabase()
+  const named = ['--database-url', databaseUrl, '--yes-on-a-copy', '--only', 'failover']
+  const settings = { TABBAT_DATA_DIR: newDataDir() }
+  await fillData({ ...settings, TABBAT_DATABASE_URL: databaseUrl }, 'http://127.0.0.1:9/hooks')
+  const { code, exercises, stdout } = await rehearse(settings, ...named, '--failover-command', 'true')
+  expect(stdout).toContain('the same server is the primary')
+  expect(namesWith(exercises, 'could_not_run')).toEqual(['failover'])
+  expect(code).toBe(2)
+})
+
 describe.concurrent('a rehearsal with something wrong', () => {
   let data: Settings
   let backup = ''

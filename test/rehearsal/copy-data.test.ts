@@ -1,7 +1,12 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { copySqlite, createCopyFolders, refuseRunningServers } from '../../src/rehearsal/copy-data.ts'
+import {
+  copySqlite,
+  createCopyFolders,
+  readPrimary,
+  refuseRunningServers,
+} from '../../src/rehearsal/copy-data.ts'
 import { newFolder, POSTGRES, SQLITE } from '../engines.ts'
 import { execute, hasPostgres } from '../postgres.ts'
 
@@ -59,6 +64,15 @@ describe.skipIf(!hasPostgres())('a database of PostgreSQL that is called a copy'
     const { refuse } = await createCopy()
     await expect(refuse()).resolves.toBeUndefined()
   })
+})
+
+it.skipIf(!hasPostgres())('tells the primary of an address by its start and its timeline', async () => {
+  const { options } = await POSTGRES.createPlace()
+  const url = String(options.databaseUrl)
+  const primary = await readPrimary(url)
+  expect(primary).toMatch(/:\d+ \d+\.\d+ \d{8}$/)
+  expect(await readPrimary(url)).toBe(primary)
+  expect(await readPrimary('postgres://127.0.0.1:9/nowhere')).toBeUndefined()
 })
 
 it('copies a SQLite database as it was, while another process commits between all steps', async () => {

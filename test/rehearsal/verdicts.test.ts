@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { checkRepeats, checkRows } from '../../src/rehearsal/crash-exercises.ts'
+import { checkFailover } from '../../src/rehearsal/database-exercises.ts'
 import { isSigned } from '../../src/rehearsal/receiver.ts'
 import { checkArrival, checkOrder, checkRevoked } from '../../src/rehearsal/service-exercises.ts'
 import { checkAnswers } from '../../src/rehearsal/vendor-exercises.ts'
@@ -7,9 +8,10 @@ import { checkAnswers } from '../../src/rehearsal/vendor-exercises.ts'
 type Answer = Parameters<typeof checkRepeats>[1][number]
 
 /** Collects the verdicts of a check. */
-function judge(work: (recorder: Parameters<typeof checkRevoked>[0]) => void): boolean[] {
+function judge(work: (recorder: Parameters<typeof checkFailover>[0]) => void): boolean[] {
   const verdicts: boolean[] = []
-  work({ check: (_expected, _seen, ok) => void verdicts.push(ok), detected: () => {} })
+  const check = (_expected: string, _seen: string, ok: boolean) => void verdicts.push(ok)
+  work({ check, detected: () => {}, recovered: () => {} })
   return verdicts
 }
 
@@ -147,5 +149,34 @@ describe('answers while a vendor fails', () => {
   it('differ if a record is about another number, or a caller waits too long', () => {
     expect(judgeAnswers([about({ body: '{"nin":"00019999999","phone":"08030000001"}' })])[1]).toBe(false)
     expect(judgeAnswers([about({ ms: 20_000 })])[2]).toBe(false)
+  })
+})
+
+describe('a failover', () => {
+  const refused = answer('b', { at: 10, status: 503, code: 'audit_unavailable' })
+  const judgeFailover = (answers: readonly Answer[], before?: string, after?: string, isFine = true) =>
+    judge((recorder) => checkFailover(recorder, { answers, from: 5, isFine, before, after }))
+
+  it('is as expected if another server is the primary, also if no answer failed', () => {
+    expect(judgeFailover([answer('a')], 'pg1', 'pg2')).toEqual([true])
+    expect(judgeFailover([answer('a'), refused], 'pg1', 'pg2')).toEqual([true])
+  })
+
+  it('is judged by answers that failed, if the same server is the primary or none can be read', () => {
+    expect(judgeFailover([answer('a'), refused], 'pg1', 'pg1')).toEqual([true])
+    expect(judgeFailover([answer('a'), refused])).toEqual([true])
+  })
+
+  it('differs if verifications do not work again', () => {
+    expect(judgeFailover([refused], 'pg1', 'pg2', false)).toEqual([false])
+  })
+
+  it('was not rehearsed if the same server is the primary and no answer failed', () => {
+    expect(() => judgeFailover([answer('a')], 'pg1', 'pg1')).toThrow('the same server is the primary')
+  })
+
+  it('was not rehearsed if nothing can be seen of it', () => {
+    expect(() => judgeFailover([answer('a')])).toThrow('nothing was seen of a failover')
+    expect(() => judgeFailover([answer('a')], 'pg1')).toThrow('nothing was seen of a failover')
   })
 })
