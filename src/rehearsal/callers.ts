@@ -46,6 +46,8 @@ export type Callers = {
     question: Question,
     more?: { readonly key?: string; readonly headers?: Readonly<Record<string, string>> },
   ) => Promise<Answer>
+  /** Whether the answer that came later is there and verified. */
+  readonly isVerifiedLater: (pending: Answer) => Promise<boolean>
   readonly nextQuestion: () => Question
   /** Asks about ten times a second until it is stopped. Every answer is in the chart of the exercise. */
   readonly startLoad: () => Load
@@ -88,11 +90,16 @@ export function createCallers({ url, key, kind, recorder }: Target): Callers {
       headers: { 'idempotency-key': idempotencyKey, 'x-consent-reference': consent, ...headers },
       body: { [kind]: number, phone, ...(kind === 'bvn' && { amount: '0' }) },
     })
-    return { at, question, ...readAnswer(reply) }
+    return { at, question, ...readAnswer(reply, number) }
   }
   return {
     send,
     ask,
+    isVerifiedLater: async ({ reference, question }) => {
+      const reply = await send({ path: `/api/v2/kyc/verifications/${reference}` })
+      const answer = readBody(reply, question.number)
+      return isVerified(answer) && answer.reference === reference
+    },
     nextQuestion: () => {
       made += 1
       return toQuestion(made, run)
@@ -123,19 +130,50 @@ function toQuestion(made: number, run: string): Question {
 const toLetters = (value: number) =>
   value.toString(26).replace(/./g, (digit) => String.fromCharCode(97 + Number.parseInt(digit, 26)))
 
-function readAnswer({ status, body, headers, ms }: Reply): Omit<Answer, 'at' | 'question'> {
-  const { code, reference } = readBody(status, body)
+function readAnswer({ status, body, headers, ms }: Reply, number: string): Omit<Answer, 'at' | 'question'> {
+  const { code, reference } = readBody({ status, body }, number)
   return { ms, status, code, reference, body, isReplay: headers['idempotent-replayed'] === 'true' }
 }
 
-function readBody(status: number, body: string): { code: string; reference: string | undefined } {
+/** What the exercises call verified: an answer that says so in the form of the API. A page of a proxy with 200 is none. */
+export const isVerified = ({ code }: Pick<Sample, 'code'>) => code === 'verified'
+
+type Body = {
+  readonly success?: unknown
+  readonly code?: unknown
+  readonly data?: Readonly<Record<string, unknown>>
+}
+
+/** The code and the reference of an answer about this number. */
+export function readBody(
+  { status, body }: Pick<Reply, 'status' | 'body'>,
+  number: string,
+): { code: string; reference: string | undefined } {
   if (status === 0) return { code: 'no_answer', reference: undefined }
+  const parsed = parseBody(body)
+  if (parsed === undefined) return { code: 'unreadable', reference: undefined }
+  const { request_reference: given } = parsed.data ?? {}
+  const reference = typeof given === 'string' && given !== '' ? given : undefined
+  if (status === 200) return { code: toVerdict(parsed, reference, number), reference }
+  if (status === 401) return { code: 'unauthenticated', reference }
+  return { code: typeof parsed.code === 'string' ? parsed.code : 'unknown', reference }
+}
+
+function toVerdict({ success, data }: Body, reference: string | undefined, number: string): string {
+  const isComplete = success === true && data?.verification_status === 'VERIFIED' && reference !== undefined
+  if (!isComplete) return 'not_an_answer_of_tabbat'
+  // The key may hide the number.
+  const other = [data?.nin_number, data?.bvn_number].find((text) => /^\d{11}$/.test(String(text)))
+  return other === undefined || other === number ? 'verified' : 'another_number'
+}
+
+/** Undefined if it is no JSON object. */
+function parseBody(body: string): Body | undefined {
   try {
-    const { code, data } = JSON.parse(body) as { code?: string; data?: { request_reference?: string } }
-    const word = status === 200 ? 'verified' : status === 401 ? 'unauthenticated' : (code ?? 'unknown')
-    return { code: word, reference: data?.request_reference }
+    const parsed: unknown = JSON.parse(body)
+    return typeof parsed === 'object' && parsed !== null ? parsed : undefined
   } catch {
-    return { code: 'unreadable', reference: undefined }
+    return undefined
   }
 }
 

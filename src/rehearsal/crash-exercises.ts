@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { Answer, Callers, Question } from './callers.ts'
+import { type Answer, type Callers, isVerified, type Question } from './callers.ts'
 import { type OutcomeRow, readOutcomes } from './copy-data.ts'
 import { type Exercise, waitUntil, withCallers } from './exercise.ts'
 import { type Recorder, toAnswersText, toTime } from './finding.ts'
@@ -29,7 +29,7 @@ const kill: Exercise = {
         const from = recorder.now()
         await load.stop()
         await stage.server()
-        const isBack = async () => (await callers.ask(callers.nextQuestion())).status === 200
+        const isBack = async () => isVerified(await callers.ask(callers.nextQuestion()))
         const backMs = await waitUntil(isBack, ANSWERS_MS)
         end()
         if (backMs !== undefined) recorder.recovered(recorder.now() - from)
@@ -101,9 +101,7 @@ export function checkRepeats(
   answers: readonly Answer[],
   repeats: readonly Answer[],
 ): void {
-  const first = new Map(
-    answers.filter(isAcknowledged).map((answer) => [answer.question.idempotencyKey, answer]),
-  )
+  const first = new Map(answers.filter(isVerified).map((answer) => [answer.question.idempotencyKey, answer]))
   const known = repeats.filter(({ question }) => first.has(question.idempotencyKey))
   const same = known.filter(
     ({ question, body, status }) =>
@@ -119,21 +117,17 @@ export function checkRepeats(
   recorder.check(
     'one that was cut off, sent again, is verified',
     open.length === 0 ? 'none was cut off' : toAnswersText(open),
-    open.every(({ status }) => status === 200),
+    open.every(isVerified),
   )
 }
-
-const isAcknowledged = ({ status }: Answer) => status === 200
 
 /** Each answer has its row, and each Idempotency-Key one outcome. */
 export function checkRows(
   recorder: Pick<Recorder, 'check'>,
-  answers: readonly Pick<Answer, 'status' | 'reference' | 'question'>[],
+  answers: readonly Pick<Answer, 'code' | 'reference' | 'question'>[],
   rows: readonly OutcomeRow[],
 ): void {
-  const acknowledged = new Set(
-    answers.filter(({ status }) => status === 200).map(({ reference }) => reference),
-  )
+  const acknowledged = new Set(answers.filter(isVerified).map(({ reference }) => reference))
   const verified = rows.filter(({ outcome }) => outcome === 'verified')
   const recorded = new Set(verified.map(({ reference }) => reference))
   const lost = [...acknowledged].filter((reference) => reference === undefined || !recorded.has(reference))

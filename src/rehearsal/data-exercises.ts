@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { createCallers } from './callers.ts'
+import { createCallers, isVerified } from './callers.ts'
 import { copyRemovals, createCopyFolders, quietCopy, restoreCopy, tamperRow } from './copy-data.ts'
 import { type Exercise, waitUntil } from './exercise.ts'
 import { type Recorder, toTime } from './finding.ts'
@@ -83,9 +83,9 @@ async function checkRestored(stage: Stage, recorder: Recorder, settings: Setting
   try {
     let seen = ''
     const tookMs = await waitUntil(async () => {
-      const { status, code } = await callers.ask(callers.nextQuestion())
-      seen = `${status} ${code}`
-      return status === 200
+      const answer = await callers.ask(callers.nextQuestion())
+      seen = `${answer.status} ${answer.code}`
+      return isVerified(answer)
     }, ANSWER_MS)
     recorder.check('a server starts on the restored data and verifies', seen, tookMs !== undefined)
   } finally {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { SQLITE_FILE } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
-import type { Answer, Callers } from './callers.ts'
+import { type Answer, type Callers, isVerified } from './callers.ts'
 import { countWritable, readOutcomes, readPrimary } from './copy-data.ts'
 import { checkRows } from './crash-exercises.ts'
 import { type Exercise, waitUntil, withCallers } from './exercise.ts'
@@ -67,7 +67,6 @@ const BACK_MS = 5000
 const SLACK_MS = 1500
 const WAIT_MS = 60_000
 
-const isVerified = ({ status }: Answer) => status === 200
 const isRefused = ({ code }: Answer) => code === 'audit_unavailable' || code === 'overloaded'
 
 /** The log cannot be written: callers are refused at once, look-ups go on, and all is well soon after. */

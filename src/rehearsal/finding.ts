@@ -9,7 +9,7 @@ export type Sample = {
   readonly ms: number
   /** The HTTP status; 0 if there was no answer. */
   readonly status: number
-  /** The error code, `verified`, `pending` or `no_answer`. */
+  /** The error code, `verified`, `pending`, `no_answer`, or what is wrong with a body. */
   readonly code: string
 }
 
@@ -105,7 +105,7 @@ export function toExitCode(findings: readonly Pick<Finding, 'status'>[]): 0 | 1 
 export function toAnswersText(samples: readonly Sample[]): string {
   const counts = new Map<string, number>()
   for (const { status, code } of samples) {
-    const kind = status === 0 ? 'no answer' : status === 200 ? '200 verified' : `${status} ${code}`
+    const kind = status === 0 ? 'no answer' : `${status} ${code}`
     counts.set(kind, (counts.get(kind) ?? 0) + 1)
   }
   if (counts.size === 0) return 'no answers'

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Fault } from '../simulator/faults.ts'
 import type { StandIn } from '../simulator/stand-in.ts'
-import type { Answer, Callers } from './callers.ts'
+import { type Answer, type Callers, isVerified } from './callers.ts'
 import { type Exercise, waitUntil, withCallers } from './exercise.ts'
 import { type Recorder, toAnswersText, toTime } from './finding.ts'
 import type { Server } from './program.ts'
@@ -138,7 +138,7 @@ export function checkAnswers(
     toAnswersText(during),
     during.length > 0 && during.every((answer) => isVerified(answer) || (alone ?? []).includes(answer.code)),
   )
-  const wrong = answers.filter((answer) => isVerified(answer) && !isAboutQuestion(answer))
+  const wrong = answers.filter((answer) => answer.status === 200 && !isAboutQuestion(answer))
   recorder.check(
     `${label}: every record is about the number and the phone that were asked`,
     wrong.length === 0 ? 'each is' : `${wrong.length} are not`,
@@ -155,9 +155,6 @@ export function checkAnswers(
 /** The key of the rehearsal hides neither. */
 const isAboutQuestion = ({ body, question }: Answer) =>
   body.includes(question.number) && body.includes(question.phone)
-
-const isVerified = ({ status, code }: Pick<Answer, 'status' | 'code'>) =>
-  status === 200 && code === 'verified'
 
 const STATUSES: Readonly<Record<string, number>> = { source_timeout: 504, source_bad_response: 502 }
 const toStatusText = (code: string) => `${STATUSES[code] ?? 503} ${code}`
@@ -203,14 +200,10 @@ async function checkPending(callers: Callers, recorder: Recorder, pending: Answe
   recorder.check(
     'a caller that prefers to wait gets 202 pending',
     `${pending.status} ${pending.code}`,
-    pending.status === 202,
+    pending.status === 202 && pending.reference !== undefined,
   )
   if (pending.reference === undefined) return
-  const path = `/api/v2/kyc/verifications/${pending.reference}`
-  const tookMs = await waitUntil(async () => {
-    const { status } = await callers.send({ path })
-    return status === 200
-  }, PENDING_MS)
+  const tookMs = await waitUntil(() => callers.isVerifiedLater(pending), PENDING_MS)
   recorder.check(
     'it is verified when the vendor is back',
     tookMs === undefined ? `not within ${toTime(PENDING_MS)}` : `after ${toTime(tookMs)}`,

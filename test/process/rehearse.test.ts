@@ -179,9 +179,11 @@ describe.concurrent('a rehearsal with something wrong', () => {
   })
 
   it('says that a server accepts every key, with exit code 1', TIMEOUT, async () => {
-    const server = createServer((_request, response) =>
-      response.end('{"success":true,"data":{"request_reference":"ver_1"}}'),
-    )
+    let asked = 0
+    const server = createServer((_request, response) => {
+      const data = { request_reference: `ver_${++asked}`, verification_status: 'VERIFIED' }
+      response.end(JSON.stringify({ success: true, data }))
+    })
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const keyFile = join(newFolder(), 'test.key')
     writeFileSync(keyFile, 'tbt_test_sandbox0EveryNumberWorksInTheTestSandbox1yrrmt\n', { mode: 0o600 })

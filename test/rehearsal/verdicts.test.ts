@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { readBody } from '../../src/rehearsal/callers.ts'
 import { checkRepeats, checkRows } from '../../src/rehearsal/crash-exercises.ts'
 import { checkFailover } from '../../src/rehearsal/database-exercises.ts'
 import { isSigned } from '../../src/rehearsal/receiver.ts'
 import { checkArrival, checkOrder, checkRevoked } from '../../src/rehearsal/service-exercises.ts'
+import { checkIdempotency, checkStaging } from '../../src/rehearsal/staging-exercises.ts'
 import { checkAnswers } from '../../src/rehearsal/vendor-exercises.ts'
 
 type Answer = Parameters<typeof checkRepeats>[1][number]
@@ -42,7 +44,7 @@ describe('after a kill, repeats', () => {
   })
 
   it('differ if one that was cut off fails', () => {
-    const first = [answer('a'), answer('b', { status: 0 })]
+    const first = [answer('a'), answer('b', { status: 0, code: 'no_answer' })]
     const again = [answer('a'), answer('b', { status: 503, code: 'audit_unavailable' })]
     expect(judge((recorder) => checkRepeats(recorder, first, again))).toEqual([true, false])
   })
@@ -149,6 +151,73 @@ describe('answers while a vendor fails', () => {
   it('differ if a record is about another number, or a caller waits too long', () => {
     expect(judgeAnswers([about({ body: '{"nin":"00019999999","phone":"08030000001"}' })])[1]).toBe(false)
     expect(judgeAnswers([about({ ms: 20_000 })])[2]).toBe(false)
+  })
+})
+
+describe('an answer with status 200', () => {
+  const data = { request_reference: 'ver_1', verification_status: 'VERIFIED', nin_number: '00010000001' }
+  const read = (body: unknown, number = '00010000001') =>
+    readBody({ status: 200, body: typeof body === 'string' ? body : JSON.stringify(body) }, number)
+
+  it('is verified if it says so about the number that was asked', () => {
+    expect(read({ success: true, data })).toEqual({ code: 'verified', reference: 'ver_1' })
+  })
+
+  it('may hide the number, or lack it', () => {
+    expect(read({ success: true, data: { ...data, nin_number: '0001*******' } }).code).toBe('verified')
+    expect(read({ success: true, data: { ...data, nin_number: undefined } }).code).toBe('verified')
+  })
+
+  it.each([
+    ['a web page', '<html>OK</html>', 'unreadable'],
+    ['no object', 'null', 'unreadable'],
+    ['an empty object', {}, 'not_an_answer_of_tabbat'],
+    ['no success', { success: false, data }, 'not_an_answer_of_tabbat'],
+    [
+      'another status',
+      { success: true, data: { ...data, verification_status: 'NOT_VERIFIED' } },
+      'not_an_answer_of_tabbat',
+    ],
+    ['no reference', { success: true, data: { ...data, request_reference: '' } }, 'not_an_answer_of_tabbat'],
+    ['another number', { success: true, data: { ...data, nin_number: '00010000002' } }, 'another_number'],
+  ])('is not verified with %s', (_what, body, code) => {
+    expect(read(body).code).toBe(code)
+  })
+})
+
+describe('a staging server', () => {
+  const page = answer('p', { code: 'unreadable', reference: undefined })
+
+  it('answers as expected if each verification has a reference of its own', () => {
+    expect(judge((recorder) => checkStaging(recorder, [answer('a'), answer('b')]))).toEqual([
+      true,
+      true,
+      true,
+    ])
+  })
+
+  it('differs if all answers have one reference, if a page comes instead, or nothing', () => {
+    const same = [answer('a'), answer('b', { reference: 'ver_a' })]
+    expect(judge((recorder) => checkStaging(recorder, same))).toEqual([true, false, true])
+    expect(judge((recorder) => checkStaging(recorder, [page]))).toEqual([false, false, true])
+    expect(judge((recorder) => checkStaging(recorder, []))[0]).toBe(false)
+  })
+
+  it('repeats an Idempotency-Key as expected with one reference, or 409 meanwhile', () => {
+    const busy = answer('a', { status: 409, code: 'idempotency_in_progress', reference: undefined })
+    expect(judge((recorder) => checkIdempotency(recorder, [answer('a'), busy], answer('a')))).toEqual([
+      true,
+      true,
+    ])
+  })
+
+  it('differs if repeats have several references, or none', () => {
+    expect(judge((recorder) => checkIdempotency(recorder, [answer('b')], answer('a')))).toEqual([true, false])
+    expect(judge((recorder) => checkIdempotency(recorder, [page], page))).toEqual([false, false])
+  })
+
+  it('that sends the same page again has not repeated an answer', () => {
+    expect(judge((recorder) => checkRepeats(recorder, [page], [page]))).toEqual([false, false])
   })
 })
 
