@@ -1,6 +1,9 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, isIP, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { ConnectionOptions } from 'node:tls'
+import { toPostgresUserError } from '../database/postgres-user-error.ts'
+import { UserError } from '../errors.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
 
 /** `cut`: connections are closed, and new ones too. `silent`: nothing is passed on, and nothing is closed. */
@@ -18,16 +21,21 @@ export type PostgresProxy = {
   readonly close: () => Promise<void>
 }
 
-/** One listener for each server of the address, in the same order. */
-export async function openPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
+/**
+ * One listener for each server of the address, in the same order: sockets in a folder that only this user can enter, because the proxy
+ * connects with the rights of this user.
+ */
+export async function openPostgresProxy(databaseUrl: string, folder: string): Promise<PostgresProxy> {
   const urls = toDatabaseUrls(databaseUrl)
+  const logins = await readLogins(databaseUrl, urls)
   const states = urls.map((): ProxyState => ({ conduct: 'pass', pairs: new Set() }))
   const listeners = await Promise.all(
-    urls.map((url, index) => openListener(url, states[index] as ProxyState)),
+    logins.map((login, index) =>
+      openListener(toSocketPath(folder, index), login, states[index] as ProxyState),
+    ),
   )
-  const ports = listeners.map((listener) => (listener.address() as AddressInfo).port)
   return {
-    databaseUrl: toProxyUrl(urls[0], ports),
+    databaseUrl: toProxyUrl(urls[0], logins, folder),
     servers: urls.length,
     setConduct: (conduct) => {
       for (const state of states) setConduct(state, conduct)
@@ -57,18 +65,71 @@ function setConduct(state: ProxyState, conduct: Conduct): void {
   for (const pair of state.pairs) applyConduct(pair, conduct)
 }
 
-/** The proxy speaks TLS to the server, and none to this machine. */
-const OWN_TO_PROXY = ['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'host', 'port']
-
-function toProxyUrl(url: URL, ports: readonly number[]): string {
-  const params = new URLSearchParams(url.searchParams)
-  for (const name of OWN_TO_PROXY) params.delete(name)
-  const user = url.username === '' ? '' : `${url.username}${url.password && `:${url.password}`}@`
-  const hosts = ports.map((port) => `127.0.0.1:${port}`).join(',')
-  return `postgres://${user}${hosts}${url.pathname}${params.size > 0 ? `?${params}` : ''}`
+/** Where a server is, and as whom the copy is opened. */
+type Login = {
+  /** A name, an address, or the folder of a socket. */
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: string | undefined
+  readonly database: string
+  readonly ssl: boolean | ConnectionOptions
+  readonly isDirectTls: boolean
 }
 
-async function openListener(url: URL, state: ProxyState) {
+/** As the driver reads the address and the environment (PGSSLMODE and others), so that the proxy connects as a server does. */
+async function readLogins(databaseUrl: string, urls: readonly URL[]): Promise<Login[]> {
+  const { Client } = await import('pg')
+  try {
+    return urls.map((url) => {
+      const client = new Client({ connectionString: url.href })
+      const { sslnegotiation } = (client as unknown as { connectionParameters: { sslnegotiation?: string } })
+        .connectionParameters
+      return {
+        host: client.host,
+        port: client.port,
+        user: client.user ?? '',
+        password: typeof client.password === 'string' ? client.password : undefined,
+        database: client.database ?? '',
+        ssl: client.ssl,
+        isDirectTls: sslnegotiation === 'direct',
+      }
+    })
+  } catch (error) {
+    throw toPostgresUserError(databaseUrl, error)
+  }
+}
+
+/** Of the address of a socket on macOS, without its last zero byte; Linux allows four more. */
+const MAX_SOCKET_BYTES = 103
+
+/** As PostgreSQL names it: the number takes the place of a port. */
+function toSocketPath(folder: string, index: number): string {
+  const path = join(folder, `.s.PGSQL.${index + 1}`)
+  if (Buffer.byteLength(path) <= MAX_SOCKET_BYTES) return path
+  throw new UserError(
+    `The path of the temporary folder is too long for a socket: ${path}. Set TMPDIR to a shorter one, such as /tmp.`,
+  )
+}
+
+/** The proxy has the address and speaks TLS to the server, but not to the servers on the copy. */
+const OWN_TO_PROXY = [
+  ...['ssl', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation', 'uselibpqcompat'],
+  ...['host', 'port', 'user', 'password'],
+]
+
+function toProxyUrl(url: URL, logins: readonly Login[], folder: string): string {
+  const params = new URLSearchParams(url.searchParams)
+  for (const name of OWN_TO_PROXY) params.delete(name)
+  params.set('sslmode', 'disable')
+  const { user = '', password, database = '' } = logins[0] ?? {}
+  const secret = password === undefined ? '' : `:${encodeURIComponent(password)}`
+  const hosts = logins.map((_login, index) => `${encodeURIComponent(folder)}:${index + 1}`).join(',')
+  const path = url.pathname.length > 1 ? url.pathname : `/${encodeURI(database)}`
+  return `postgres://${encodeURIComponent(user)}${secret}@${hosts}${path}?${params}`
+}
+
+async function openListener(path: string, login: Login, state: ProxyState) {
   const listener = createServer((inner) => {
     const pair: Pair = { inner, outer: undefined }
     inner.on('error', () => {})
@@ -79,15 +140,17 @@ async function openListener(url: URL, state: ProxyState) {
       pair.outer?.destroy()
     })
     if (state.conduct === 'silent') return
-    joinPair(pair, url, state).catch(() => inner.destroy())
+    joinPair(pair, login, state).catch(() => inner.destroy())
   })
-  await once(listener.listen(0, '127.0.0.1'), 'listening')
+  await once(listener.listen(path), 'listening')
   return listener
 }
 
-async function joinPair(pair: Pair, url: URL, state: ProxyState): Promise<void> {
+async function joinPair(pair: Pair, login: Login, state: ProxyState): Promise<void> {
   const { inner } = pair
-  const outer = await openOuter(url)
+  const first = await readFirst(inner)
+  if (!opensCopy(first, login)) return void inner.destroy()
+  const outer = await openOuter(login)
   pair.outer = outer
   outer.on('error', () => {}).once('close', () => inner.destroy())
   // Without pipes: a paused pipe would still pass on an end.
@@ -97,6 +160,7 @@ async function joinPair(pair: Pair, url: URL, state: ProxyState): Promise<void> 
     })
     to.on('drain', () => state.conduct === 'pass' && from.resume())
   }
+  outer.write(first)
   pass(inner, outer)
   pass(outer, inner)
   if (inner.destroyed) outer.destroy()
@@ -111,33 +175,63 @@ function applyConduct({ inner, outer }: Pair, conduct: Conduct): void {
   else for (const socket of [inner, outer]) socket.resume()
 }
 
+/** PostgreSQL itself accepts no longer first message. */
+const MAX_FIRST_BYTES = 10_000
+
+/** The first message of a connection, with whatever came after it. */
+function readFirst(inner: Socket): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  let bytes = Buffer.alloc(0)
+  const onData = (piece: Buffer) => {
+    bytes = Buffer.concat([bytes, piece])
+    if (bytes.length > MAX_FIRST_BYTES) reject(new Error('the first message is too long'))
+    if (bytes.length < 4 || bytes.length < bytes.readUInt32BE(0)) return
+    inner.off('data', onData).pause()
+    resolve(bytes)
+  }
+  inner.on('data', onData).once('close', () => reject(new Error('closed')))
+  return promise
+}
+
+const PROTOCOL = 3
+
+/** Whether the message opens the copy as its user: no other database, no replication (which reads all databases), nothing else. */
+export function opensCopy(message: Buffer, { user, database }: Pick<Login, 'user' | 'database'>): boolean {
+  const length = message.readUInt32BE(0)
+  if (length < 9 || message.readUInt16BE(4) !== PROTOCOL) return false
+  const words = message.toString('latin1', 8, length).split('\0')
+  const given = new Map<string, string | undefined>()
+  // As PostgreSQL reads it: pairs of a name and a value, up to an empty name.
+  for (let at = 0; words[at]; at += 2) {
+    const name = words[at] as string
+    if (given.has(name)) return false
+    given.set(name, words[at + 1])
+  }
+  const toBytes = (text: string) => Buffer.from(text).toString('latin1')
+  const isCopy = given.get('database') === toBytes(database) && given.get('user') === toBytes(user)
+  return isCopy && !given.has('replication')
+}
+
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
-async function openOuter(url: URL): Promise<Socket> {
-  const { searchParams } = url
-  const folder = searchParams.get('host')
-  const port = Number(url.port || searchParams.get('port') || 5432)
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1') || 'localhost'
-  const socket = folder?.startsWith('/')
-    ? connect({ path: `${folder}/.s.PGSQL.${port}` })
-    : connect({ host: folder ?? host, port })
+async function openOuter({ host, port, ssl, isDirectTls }: Login): Promise<Socket> {
+  const isSocket = host.startsWith('/')
+  const socket = isSocket ? connect({ path: `${host}/.s.PGSQL.${port}` }) : connect({ host, port })
   await once(socket, 'connect')
-  const mode = searchParams.get('sslmode') ?? (searchParams.get('ssl') === 'true' ? 'verify-full' : 'disable')
-  if (mode === 'disable') return socket
-  socket.write(SSL_REQUEST)
-  const [reply] = (await once(socket, 'data')) as [Buffer]
-  if (reply.toString('latin1', 0, 1) !== 'S') throw new Error('PostgreSQL has no TLS')
-  const file = (name: string) => {
-    const path = searchParams.get(name)
-    return path === null ? undefined : readFileSync(path)
+  if (ssl === false) return socket
+  if (!isDirectTls) {
+    socket.write(SSL_REQUEST)
+    const [reply] = (await once(socket, 'data')) as [Buffer]
+    if (reply.toString('latin1', 0, 1) !== 'S') throw new Error('PostgreSQL has no TLS')
   }
+  const options: ConnectionOptions = ssl === true ? {} : { ...ssl, key: ssl.key }
   const secure = process.getBuiltinModule('node:tls').connect({
+    ...options,
     socket,
-    servername: folder ?? host,
-    ca: file('sslrootcert'),
-    cert: file('sslcert'),
-    key: file('sslkey'),
-    rejectUnauthorized: mode !== 'no-verify',
+    ...(!isSocket && { host }),
+    // An address must not stand there (RFC 6066).
+    ...(!isSocket && isIP(host) === 0 && { servername: host }),
+    ...(isDirectTls && { ALPNProtocols: ['postgresql'] }),
   })
   await once(secure, 'secureConnect')
   return secure

@@ -126,7 +126,7 @@ async function buildStage(options: StageOptions, cleanup: Cleanup): Promise<Stag
   const receiver = await openReceiver()
   cleanup.add(receiver.close)
   const vendors = await openVendors(config, cleanup)
-  const proxy = databaseUrl === undefined ? undefined : await openPostgresProxy(databaseUrl)
+  const proxy = databaseUrl === undefined ? undefined : await openPostgresProxy(databaseUrl, folder)
   if (proxy) cleanup.add(proxy.close)
   const data = createCopyFolders(folder, databaseUrl)
   const { settings: copied, notes } = toCopySettings(config, given, {

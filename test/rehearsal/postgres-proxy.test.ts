@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { TLSSocket } from 'node:tls'
+import { Client } from 'pg'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { openPostgresProxy, opensCopy, type PostgresProxy } from '../../src/rehearsal/postgres-proxy.ts'
+import { createCertificate } from '../certificate.ts'
+import { createEmptyDatabase, execute, hasPostgres } from '../postgres.ts'
+
+const closes: (() => unknown)[] = []
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  for (const close of closes.splice(0).toReversed()) await close()
+})
+
+const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-proxy-'))
+
+async function open(databaseUrl: string, folder = newFolder()): Promise<PostgresProxy> {
+  const proxy = await openPostgresProxy(databaseUrl, folder)
+  closes.push(proxy.close)
+  return proxy
+}
+
+describe.skipIf(!hasPostgres())('the proxy in front of a copy', () => {
+  it('listens in its folder only, and passes on what is asked of the copy', async () => {
+    const folder = newFolder()
+    const databaseUrl = await createEmptyDatabase()
+    const proxy = await open(databaseUrl, folder)
+    const [row] = await execute(proxy.databaseUrl, 'SELECT current_database() AS name, 7 AS seven')
+    expect(row).toEqual({ name: new URL(databaseUrl).pathname.slice(1), seven: 7 })
+    expect(readdirSync(folder)).toEqual(['.s.PGSQL.1'])
+    expect(statSync(folder).mode & 0o077).toBe(0)
+  })
+
+  it('opens no other database, and no replication', async () => {
+    const proxy = await open(await createEmptyDatabase())
+    const { host, port, user } = new Client({ connectionString: proxy.databaseUrl })
+    const other = new Client({ host, port, user, database: 'postgres' })
+    await expect(other.connect()).rejects.toThrow('Connection terminated unexpectedly')
+    const replicating = new Client({ connectionString: `${proxy.databaseUrl}&replication=true` })
+    await expect(replicating.connect()).rejects.toThrow('Connection terminated unexpectedly')
+  })
+
+  it('has a socket for each server of the address', async () => {
+    const databaseUrl = await createEmptyDatabase()
+    const { host } = new URL(databaseUrl)
+    const proxy = await open(databaseUrl.replace(host, `${host},${host}`))
+    expect(proxy.servers).toBe(2)
+    const urls = [1, 2].map((port) =>
+      proxy.databaseUrl.replace(/@.*\//, (hosts) => `${hosts.split(':')[0]}:${port}/`),
+    )
+    for (const url of urls) expect(await execute(url, 'SELECT 7 AS seven')).toEqual([{ seven: 7 }])
+  })
+
+  it('refuses a folder whose path is too long for a socket', async () => {
+    const folder = join(newFolder(), 'x'.repeat(90))
+    mkdirSync(folder)
+    await expect(openPostgresProxy('postgres://127.0.0.1/copy', folder)).rejects.toThrow(
+      'Set TMPDIR to a shorter one',
+    )
+    expect(existsSync(join(folder, '.s.PGSQL.1'))).toBe(false)
+  })
+})
+
+describe('the first message of a connection', () => {
+  const toMessage = (protocol: number, ...words: string[]) => {
+    const text = Buffer.from(words.map((word) => `${word}\0`).join(''))
+    const head = Buffer.alloc(8)
+    head.writeUInt32BE(8 + text.length, 0)
+    head.writeUInt32BE(protocol, 4)
+    return Buffer.concat([head, text])
+  }
+  const V3 = 3 << 16
+  const COPY = { user: 'ada', database: 'copié' }
+  const SSL = 80_877_103
+
+  it('opens the copy', () => {
+    const words = ['user', 'ada', 'database', 'copié', 'application_name', 'tabbat', '']
+    expect(opensCopy(toMessage(V3, ...words), COPY)).toBe(true)
+  })
+
+  it.each([
+    ['names another database', V3, ['user', 'ada', 'database', 'live', '']],
+    ['names none', V3, ['user', 'ada', '']],
+    ['names it after its end', V3, ['user', 'ada', '', 'database', 'copié', '']],
+    ['names two', V3, ['user', 'ada', 'database', 'copié', 'database', 'live', '']],
+    ['names another user', V3, ['user', 'postgres', 'database', 'copié', '']],
+    ['replicates', V3, ['user', 'ada', 'database', 'copié', 'replication', 'true', '']],
+    ['begins TLS', SSL, []],
+    ['cancels', SSL - 1, ['12345678']],
+  ] as const)('is refused if it %s', (_what, protocol, words) => {
+    expect(opensCopy(toMessage(protocol, ...words), COPY)).toBe(false)
+  })
+})
+
+/** Speaks TLS as PostgreSQL does, and tells what arrives first, before and after the handshake. */
+async function startTlsServer(name: string) {
+  const { cert, key } = createCertificate({ name })
+  const ca = join(newFolder(), 'ca.pem')
+  writeFileSync(ca, cert)
+  const { promise: plain, resolve: onPlain } = Promise.withResolvers<string>()
+  const { promise: secret, resolve: onSecret } = Promise.withResolvers<string>()
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => {}))
+    socket.once('data', (first) => {
+      onPlain(first.toString('hex'))
+      socket.write('S')
+      const secure = new TLSSocket(socket, { isServer: true, cert, key })
+      secure.on('error', () => {}).once('data', (bytes) => onSecret(bytes.toString('latin1')))
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  closes.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { port, ca, plain, secret }
+}
+
+describe('TLS to PostgreSQL', () => {
+  const SSL_REQUEST = '0000000804d2162f'
+
+  /** Connects through the proxy; the server never answers the login. */
+  async function connectTo(databaseUrl: string) {
+    const proxy = await open(databaseUrl)
+    const client = new Client({ connectionString: proxy.databaseUrl })
+    client.on('error', () => {})
+    client.connect().catch(() => {})
+  }
+
+  it.each([
+    ['sslmode', (ca: string) => `sslmode=verify-full&sslrootcert=${ca}`],
+    ['a certificate alone', (ca: string) => `sslrootcert=${ca}`],
+    ['no-verify', () => 'sslmode=no-verify'],
+  ])('is used by %s in the address', async (_what, toQuery) => {
+    const { port, ca, plain, secret } = await startTlsServer('localhost')
+    await connectTo(`postgres://ada@localhost:${port}/copy?${toQuery(ca)}`)
+    expect(await plain).toBe(SSL_REQUEST)
+    expect(await secret).toContain('copy')
+  })
+
+  it('is used by PGSSLMODE, as by a server', async () => {
+    vi.stubEnv('PGSSLMODE', 'no-verify')
+    const { port, plain, secret } = await startTlsServer('localhost')
+    await connectTo(`postgres://ada@localhost:${port}/copy`)
+    expect(await plain).toBe(SSL_REQUEST)
+    expect(await secret).toContain('copy')
+  })
+
+  it('names no address as the name of the server', async () => {
+    const warnings: string[] = []
+    const onWarning = ({ message }: Error) => void warnings.push(message)
+    process.on('warning', onWarning)
+    closes.push(() => process.off('warning', onWarning))
+    const { port, secret } = await startTlsServer('localhost')
+    await connectTo(`postgres://ada@127.0.0.1:${port}/copy?sslmode=no-verify`)
+    expect(await secret).toContain('copy')
+    expect(warnings).toEqual([])
+  })
+})
