@@ -146,7 +146,11 @@ async function buildStage(options: StageOptions, cleanup: Cleanup): Promise<Stag
     ...{ backup, config, folder, runJson, failoverCommand },
     ...(await createAccess(runJson, receiver, noVendor)),
     ...createServerHolder(program, settings),
-    notes: ['Vendors and receivers of webhooks were simulated on this machine.', ...notes],
+    notes: [
+      'Vendors and receivers of webhooks were simulated on this machine.',
+      ...(kind === 'nin' && listVendors(config, vendors, 'bvn').length > 0 ? [NO_BVN] : []),
+      ...notes,
+    ],
     close: cleanup.run,
   }
 }
@@ -226,6 +230,18 @@ async function openVendors(config: Config, cleanup: Cleanup): Promise<Map<string
     vendors.set(name, standIn)
   }
   return vendors
+}
+
+const NO_BVN = 'The exercises verified NINs. BVNs were not rehearsed: their vendors may be others.'
+
+/** The vendors that can answer for this kind of number. */
+export function listVendors(
+  { ninSources, bvnSources }: Pick<Config, 'ninSources' | 'bvnSources'>,
+  vendors: ReadonlyMap<string, unknown>,
+  kind: Stage['kind'],
+): string[] {
+  const names = kind === 'nin' ? ninSources : bvnSources
+  return [...new Set(names)].filter((name) => vendors.has(name))
 }
 
 /** The kind of number whose sources lead to a vendor. */

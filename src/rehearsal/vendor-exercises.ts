@@ -5,7 +5,7 @@ import { type Answer, type Callers, isVerified } from './callers.ts'
 import { type Exercise, waitUntil, withCallers } from './exercise.ts'
 import { type Recorder, toAnswersText, toTime } from './finding.ts'
 import type { Server } from './program.ts'
-import type { Stage } from './stage.ts'
+import { listVendors, type Stage } from './stage.ts'
 
 type VendorFault = Pick<Exercise, 'name' | 'title' | 'about'> & {
   readonly faults: readonly Fault[]
@@ -88,7 +88,7 @@ async function rehearseFault(
     recorder.check('verifications work before the fault', toAnswersText(load.answers), false)
     return
   }
-  const isAlone = stage.vendors.size === 1
+  const isAlone = listVendors(stage.config, stage.vendors, stage.kind).length === 1
   const label = `${first.name}: ${fault.replaceAll('_', ' ')}`
   const seen = server.log.length
   first.standIn.fail(fault)

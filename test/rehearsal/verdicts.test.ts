@@ -4,6 +4,7 @@ import { checkRepeats, checkRows } from '../../src/rehearsal/crash-exercises.ts'
 import { checkFailover } from '../../src/rehearsal/database-exercises.ts'
 import { isSigned } from '../../src/rehearsal/receiver.ts'
 import { checkArrival, checkOrder, checkRevoked } from '../../src/rehearsal/service-exercises.ts'
+import { listVendors } from '../../src/rehearsal/stage.ts'
 import { checkIdempotency, checkStaging } from '../../src/rehearsal/staging-exercises.ts'
 import { checkAnswers } from '../../src/rehearsal/vendor-exercises.ts'
 
@@ -133,6 +134,16 @@ describe('answers while a vendor fails', () => {
   const down = about({ status: 503, code: 'source_unavailable' })
   const judgeAnswers = (during: readonly Answer[], alone?: readonly string[]) =>
     judge((recorder) => checkAnswers(recorder, 'dojah', { during, answers: during, alone }))
+
+  it('come from the vendors of this kind of number: one of NINs and one of BVNs are each alone', () => {
+    const vendors = new Map([
+      ['dojah', {}],
+      ['prembly', {}],
+    ])
+    const one = { ninSources: ['registry', 'dojah'], bvnSources: ['prembly', 'dojah'] }
+    expect(listVendors(one, vendors, 'nin')).toEqual(['dojah'])
+    expect(listVendors(one, vendors, 'bvn')).toEqual(['prembly', 'dojah'])
+  })
 
   it('are as expected if another vendor answers all', () => {
     expect(judgeAnswers([about(), about()])).toEqual([true, true, true])
