@@ -13,7 +13,7 @@ import { openDatabase, SQLITE_FILE } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
 import { ERASURES_FILE } from '../people/erasures-file.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
-import type { Program, Settings } from './program.ts'
+import { type Program, readReason, type Settings } from './program.ts'
 
 /** Where a copy is: a folder and, for PostgreSQL, a database. */
 export type CopiedData = {
@@ -82,7 +82,7 @@ function copyLists(
 export async function restoreCopy(program: Program, settings: Settings, file: string): Promise<string> {
   const { code, stdout, stderr } = await program.run(settings, 'restore', file, '--json')
   if (code === 0) return String((JSON.parse(stdout) as { created_at: string }).created_at)
-  throw new UserError(/error: (.*)/.exec(stderr)?.[1] ?? 'The restore failed and gave no reason.')
+  throw new UserError(readReason(stderr))
 }
 
 /** A file, or the newest backup of a folder. */

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { type Answer, type Callers, isVerified, type Question } from './callers.ts'
 import { type OutcomeRow, readOutcomes } from './copy-data.ts'
-import { type Exercise, waitUntil, withCallers } from './exercise.ts'
+import { type Exercise, startAgain, waitUntil, withCallers } from './exercise.ts'
 import { type Recorder, toAnswersText, toTime } from './finding.ts'
 
 /** Callers that ask one question after another. */
@@ -28,13 +28,14 @@ const kill: Exercise = {
         await server.kill()
         const from = recorder.now()
         await load.stop()
-        await stage.server()
+        const expected = `kill ${round}: the server starts again on the same data and verifies`
+        if (!(await startAgain(stage, recorder, expected))) return
         const isBack = async () => isVerified(await callers.ask(callers.nextQuestion()))
         const backMs = await waitUntil(isBack, ANSWERS_MS)
         end()
         if (backMs !== undefined) recorder.recovered(recorder.now() - from)
         recorder.check(
-          `kill ${round}: the server starts again on the same data and verifies`,
+          expected,
           backMs === undefined
             ? `not within ${toTime(ANSWERS_MS)}`
             : `after ${toTime(recorder.now() - from)}, start included`,

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
+import { UserError } from '../errors.ts'
 import { createCallers, isVerified } from './callers.ts'
 import { copyRemovals, createCopyFolders, quietCopy, restoreCopy, tamperRow } from './copy-data.ts'
 import { type Exercise, waitUntil } from './exercise.ts'
 import { type Recorder, toTime } from './finding.ts'
-import type { Settings } from './program.ts'
+import { readReason, type Settings } from './program.ts'
 import type { Stage } from './stage.ts'
 
 type Verified = {
@@ -17,7 +18,9 @@ const verifyLog = async (
   { program }: Stage,
   settings: Settings,
 ): Promise<Verified & { code: number | null }> => {
-  const { code, stdout } = await program.run(settings, 'audit', 'verify', '--json')
+  const { code, stdout, stderr } = await program.run(settings, 'audit', 'verify', '--json')
+  // Without a result: it could not read the log.
+  if (stdout === '') return { sound: false, headline: readReason(stderr), rows: 0, code }
   return { ...(JSON.parse(stdout) as Verified), code }
 }
 
@@ -43,9 +46,9 @@ const restore: Exercise = {
       `The backup is of ${createdAt.at}, ${toTime(age)} old: what came later would be lost with it.`,
     )
     await quietCopy(data, stage.receiver.copiedUrl)
-    await checkRestored(stage, recorder, settings)
+    const isBack = await checkRestored(stage, recorder, settings)
     end()
-    recorder.recovered(recorder.now() - from)
+    if (isBack) recorder.recovered(recorder.now() - from)
     const { sound, headline, rows } = await verifyLog(stage, settings)
     recorder.check('its audit log is whole', sound ? `${rows} rows, no fault` : headline, sound)
   },
@@ -72,11 +75,28 @@ async function tryRestore(stage: Stage, settings: Settings, file: string) {
 
 const ANSWER_MS = 20_000
 
-/** A server starts on the restored data, and verifies a synthetic person. */
-async function checkRestored(stage: Stage, recorder: Recorder, settings: Settings): Promise<void> {
-  const { program, noVendor, kind } = stage
+/** A server starts on the restored data, and verifies a synthetic person. Whatever keeps it from that is a finding. */
+export async function checkRestored(
+  stage: Pick<Stage, 'program' | 'noVendor' | 'kind'>,
+  recorder: Recorder,
+  settings: Settings,
+): Promise<boolean> {
+  const { seen, isVerified: ok } = await askRestored(stage, recorder, settings).catch((error) => {
+    if (!(error instanceof UserError)) throw error
+    return { seen: error.message, isVerified: false }
+  })
+  recorder.check('a server starts on the restored data and verifies', seen, ok)
+  return ok
+}
+
+async function askRestored(
+  { program, noVendor, kind }: Pick<Stage, 'program' | 'noVendor' | 'kind'>,
+  recorder: Recorder,
+  settings: Settings,
+): Promise<{ seen: string; isVerified: boolean }> {
   const mode = noVendor === undefined ? 'live' : 'test'
   const made = await program.run(settings, 'keys', 'create', '--name', 'rehearsal', '--mode', mode, '--json')
+  if (made.code !== 0) throw new UserError(`No key could be made on it: ${readReason(made.stderr)}`)
   const { key } = JSON.parse(made.stdout) as { key: string }
   const server = await program.startServer(settings)
   const callers = createCallers({ url: () => server.url, key, kind, recorder })
@@ -87,7 +107,7 @@ async function checkRestored(stage: Stage, recorder: Recorder, settings: Setting
       seen = `${answer.status} ${answer.code}`
       return isVerified(answer)
     }, ANSWER_MS)
-    recorder.check('a server starts on the restored data and verifies', seen, tookMs !== undefined)
+    return { seen, isVerified: tookMs !== undefined }
   } finally {
     callers.close()
     await server.stop()

@@ -8,7 +8,7 @@ import { UserError } from '../errors.ts'
 import { type Answer, type Callers, isVerified } from './callers.ts'
 import { countWritable, readOutcomes, readPrimary } from './copy-data.ts'
 import { checkRows } from './crash-exercises.ts'
-import { type Exercise, waitUntil, withCallers } from './exercise.ts'
+import { type Exercise, startAgain, waitUntil, withCallers } from './exercise.ts'
 import { type Recorder, toAnswersText, toTime } from './finding.ts'
 import type { PostgresProxy } from './postgres-proxy.ts'
 import type { Stage } from './stage.ts'
@@ -165,10 +165,6 @@ async function rehearseDisk(stage: Stage, callers: Callers, recorder: Recorder):
   const refused = load.answers.find((answer) => !isVerified(answer))
   if (refused && isEnded) recorder.detected(from - refused.at)
   if (!isEnded) await server.stop()
-  await stage.server()
-  const isBack = (each: Answer) => each.at >= from && isVerified(each)
-  if (await load.until((all) => all.some(isBack), WAIT_MS)) recorder.recovered(recorder.now() - from)
-  const answers = await load.stop()
   recorder.check(
     'the server stops when a write fails, with exit code 1',
     isEnded ? `exit code ${code}` : `it still runs after ${toTime(WAIT_MS)}`,
@@ -180,8 +176,13 @@ async function rehearseDisk(stage: Stage, callers: Callers, recorder: Recorder):
     reason ? 'disk_failed' : 'it does not',
     reason !== undefined,
   )
+  const expected = 'started again on a disk that works, it verifies'
+  if (!(await startAgain(stage, recorder, expected))) return void (await load.stop())
+  const isBack = (each: Answer) => each.at >= from && isVerified(each)
+  if (await load.until((all) => all.some(isBack), WAIT_MS)) recorder.recovered(recorder.now() - from)
+  const answers = await load.stop()
   recorder.check(
-    'started again on a disk that works, it verifies',
+    expected,
     answers.some(isBack) ? 'it does' : toAnswersText(answers.filter(({ at }) => at >= from)),
     answers.some(isBack),
   )

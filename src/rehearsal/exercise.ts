@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { UserError } from '../errors.ts'
 import { type Callers, createCallers } from './callers.ts'
 import { createRecorder, type Finding, type Recorder } from './finding.ts'
+import { NotStarted } from './program.ts'
 import type { Stage } from './stage.ts'
 
 /** Something that can go wrong, made to go wrong. `S`: where it takes place. */
@@ -55,6 +56,22 @@ export async function withCallers<T>(
     return await work(callers)
   } finally {
     callers.close()
+  }
+}
+
+/** After a fault. That a server does not start again is a finding, not a failure of the exercise. Resolves to whether it started. */
+export async function startAgain(
+  { server }: Pick<Stage, 'server'>,
+  recorder: Pick<Recorder, 'check'>,
+  expected: string,
+): Promise<boolean> {
+  try {
+    await server()
+    return true
+  } catch (error) {
+    if (!(error instanceof NotStarted)) throw error
+    recorder.check(expected, error.message, false)
+    return false
   }
 }
 

@@ -5,6 +5,14 @@ import { isSea } from 'node:sea'
 import { text } from 'node:stream/consumers'
 import { UserError } from '../errors.ts'
 
+/** A server ended before it listened, or did not listen in time. The message has its reason. */
+export class NotStarted extends UserError {
+  override readonly name = 'NotStarted'
+}
+
+/** The sentence of a command that failed. */
+export const readReason = (stderr: string) => /error: (.*)/.exec(stderr)?.[1] ?? 'it gave no reason'
+
 /** All of the environment of a process that the rehearsal starts. */
 export type Settings = Readonly<Record<string, string>>
 
@@ -196,6 +204,5 @@ async function readUrl(child: ChildProcess, ended: Promise<unknown>): Promise<st
   const timer = setTimeout(resolve, START_MS, undefined)
   const url = await Promise.race([promise, ended.then(() => undefined)]).finally(() => clearTimeout(timer))
   if (url !== undefined) return url
-  const reason = /error: (.*)/.exec(problems)?.[1] ?? 'it gave no reason'
-  throw new UserError(`A server on the copy did not start: ${reason}`)
+  throw new NotStarted(`A server on the copy did not start: ${readReason(problems)}`)
 }

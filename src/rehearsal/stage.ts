@@ -21,7 +21,7 @@ import {
 } from './copy-data.ts'
 import { toCopySettings } from './copy-settings.ts'
 import { openPostgresProxy, type PostgresProxy } from './postgres-proxy.ts'
-import { createProgram, type Program, type Server, type Settings } from './program.ts'
+import { createProgram, type Program, readReason, type Server, type Settings } from './program.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
 
 type StageOptions = {
@@ -211,8 +211,7 @@ const createRunJson =
   async (...args) => {
     const { code, stdout, stderr } = await program.run(settings, ...args, '--json')
     if (code === 0) return JSON.parse(stdout) as Readonly<Record<string, unknown>>
-    const reason = /error: (.*)/.exec(stderr)?.[1] ?? 'it gave no reason'
-    throw new UserError(`tabbat ${args.slice(0, 2).join(' ')} failed on the copy: ${reason}`)
+    throw new UserError(`tabbat ${args.slice(0, 2).join(' ')} failed on the copy: ${readReason(stderr)}`)
   }
 
 /** A simulated vendor for each vendor of identity checks in use: as it was written from the documents, else by its file. */

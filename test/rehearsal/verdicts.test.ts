@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { readBody } from '../../src/rehearsal/callers.ts'
 import { checkRepeats, checkRows } from '../../src/rehearsal/crash-exercises.ts'
+import { checkRestored } from '../../src/rehearsal/data-exercises.ts'
 import { checkFailover } from '../../src/rehearsal/database-exercises.ts'
+import { type Exercise, runExercise, startAgain } from '../../src/rehearsal/exercise.ts'
+import { NotStarted } from '../../src/rehearsal/program.ts'
 import { isSigned } from '../../src/rehearsal/receiver.ts'
 import { checkArrival, checkOrder, checkRevoked } from '../../src/rehearsal/service-exercises.ts'
 import { listVendors } from '../../src/rehearsal/stage.ts'
@@ -229,6 +232,43 @@ describe('a staging server', () => {
 
   it('that sends the same page again has not repeated an answer', () => {
     expect(judge((recorder) => checkRepeats(recorder, [page], [page]))).toEqual([false, false])
+  })
+})
+
+describe('a server that does not start after a fault', () => {
+  const server = async () => {
+    throw new NotStarted('A server on the copy did not start: the data is damaged.')
+  }
+  const rehearse = <S>(stage: S, run: Exercise<S>['run']) =>
+    runExercise({ name: 'fault', title: 'A fault', about: 'a fault', run }, stage)
+
+  it('is a difference, with its sentence', async () => {
+    const finding = await rehearse({ server }, async (stage, recorder) => {
+      expect(await startAgain(stage, recorder, 'it starts again')).toBe(false)
+    })
+    expect(finding).toMatchObject({
+      status: 'differed',
+      checks: [{ expected: 'it starts again', seen: expect.stringContaining('the data is damaged') }],
+    })
+  })
+
+  it.each([
+    [
+      'no key can be made',
+      { code: 1, stdout: '', stderr: 'error: The schema is newer.\n' },
+      'The schema is newer.',
+    ],
+    ['it does not start', { code: 0, stdout: '{"key":"tbt_test_x"}', stderr: '' }, 'the data is damaged'],
+  ])('on restored data is one, too, if %s', async (_why, made, sentence) => {
+    const program = { run: async () => made, startServer: server, killAll: () => {}, close: async () => {} }
+    const finding = await rehearse(
+      { program, noVendor: undefined, kind: 'nin' as const },
+      async (stage, recorder) => void (await checkRestored(stage, recorder, {})),
+    )
+    expect(finding).toMatchObject({
+      status: 'differed',
+      checks: [{ seen: expect.stringContaining(sentence) }],
+    })
   })
 })
 
