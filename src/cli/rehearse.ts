@@ -111,6 +111,8 @@ function readUrl(text: string): string {
 }
 
 async function runRehearse(options: Options): Promise<void> {
+  // For an end before the result, such as a reader of the output that goes away.
+  process.exitCode = CANNOT
   if (options.url !== undefined) return rehearseStaging(options.url, options)
   const chosen = choose(await loadExercises(), options)
   if (options.list) return listExercises(chosen, options)
@@ -252,6 +254,7 @@ function choose<S>(all: readonly Exercise<S>[], { only, skip = [] }: Options): r
 }
 
 function listExercises(chosen: readonly Exercise<never>[], { json }: Options): void {
+  process.exitCode = 0
   if (json) say(JSON.stringify(chosen.map(({ name, title, about }) => ({ name, title, about }))))
   else for (const { name, about } of chosen) say(`${name.padEnd(18)} ${about}`)
 }

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, isIP, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
 import { toPostgresUserError } from '../database/postgres-user-error.ts'
-import { UserError } from '../errors.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
 
 /** `cut`: connections are closed, and new ones too. `silent`: nothing is passed on, and nothing is closed. */
@@ -28,14 +28,15 @@ export type PostgresProxy = {
 export async function openPostgresProxy(databaseUrl: string, folder: string): Promise<PostgresProxy> {
   const urls = toDatabaseUrls(databaseUrl)
   const logins = await readLogins(databaseUrl, urls)
+  const sockets = openSocketFolder(folder)
   const states = urls.map((): ProxyState => ({ conduct: 'pass', pairs: new Set() }))
   const listeners = await Promise.all(
     logins.map((login, index) =>
-      openListener(toSocketPath(folder, index), login, states[index] as ProxyState),
+      openListener(toSocketPath(sockets.path, index), login, states[index] as ProxyState),
     ),
   )
   return {
-    databaseUrl: toProxyUrl(urls[0], logins, folder),
+    databaseUrl: toProxyUrl(urls[0], logins, sockets.path),
     servers: urls.length,
     setConduct: (conduct) => {
       for (const state of states) setConduct(state, conduct)
@@ -53,6 +54,7 @@ export async function openPostgresProxy(databaseUrl: string, folder: string): Pr
           return once(listener, 'close')
         }),
       )
+      sockets.remove()
     },
   }
 }
@@ -102,14 +104,20 @@ async function readLogins(databaseUrl: string, urls: readonly URL[]): Promise<Lo
 
 /** Of the address of a socket on macOS, without its last zero byte; Linux allows four more. */
 const MAX_SOCKET_BYTES = 103
+/** For the length of a path only. */
+const MAX_SERVERS = 99
 
 /** As PostgreSQL names it: the number takes the place of a port. */
-function toSocketPath(folder: string, index: number): string {
-  const path = join(folder, `.s.PGSQL.${index + 1}`)
-  if (Buffer.byteLength(path) <= MAX_SOCKET_BYTES) return path
-  throw new UserError(
-    `The path of the temporary folder is too long for a socket: ${path}. Set TMPDIR to a shorter one, such as /tmp.`,
-  )
+const toSocketPath = (folder: string, index: number) => join(folder, `.s.PGSQL.${index + 1}`)
+
+/** The folder of the rehearsal; if its path is too long for sockets, another one of this user only. */
+function openSocketFolder(folder: string): { readonly path: string; readonly remove: () => void } {
+  const longest = toSocketPath(folder, MAX_SERVERS)
+  if (Buffer.byteLength(longest) <= MAX_SOCKET_BYTES) return { path: folder, remove: () => {} }
+  const path = mkdtempSync('/tmp/tabbat-rehearsal-')
+  const remove = () => rmSync(path, { recursive: true, force: true })
+  process.once('exit', remove)
+  return { path, remove }
 }
 
 /** The proxy has the address and speaks TLS to the server, but not to the servers on the copy. */

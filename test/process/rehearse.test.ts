@@ -273,17 +273,21 @@ it('Ctrl-C ends the server on the copy, and deletes the copy', TIMEOUT, async ()
   expect(readdirSync(TMPDIR)).toEqual([])
 })
 
-it('a reader that goes away ends it, and the copy is deleted all the same', TIMEOUT, async () => {
-  const TMPDIR = newFolder()
-  const data = { TABBAT_DATA_DIR: newDataDir() }
-  await fillData(data, 'http://127.0.0.1:9/hooks')
-  const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
-  const child = spawn('bin/tabbat', ['rehearse', '--only', 'revoked-key'], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  child.stdout.destroy()
-  child.stderr.destroy()
-  await once(child, 'exit')
-  expect(readdirSync(TMPDIR)).toEqual([])
-})
+it(
+  'a reader that goes away ends it with exit code 2, and the copy is deleted all the same',
+  TIMEOUT,
+  async () => {
+    const TMPDIR = newFolder()
+    const data = { TABBAT_DATA_DIR: newDataDir() }
+    await fillData(data, 'http://127.0.0.1:9/hooks')
+    const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
+    const child = spawn('bin/tabbat', ['rehearse', '--only', 'revoked-key', 'kill'], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    child.stdout.destroy()
+    child.stderr.destroy()
+    expect(await once(child, 'exit')).toEqual([2, null])
+    expect(readdirSync(TMPDIR)).toEqual([])
+  },
+)
