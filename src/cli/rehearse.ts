@@ -1,9 +1,11 @@
-import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { accessSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 import { type Command, InvalidArgumentError } from 'commander'
 import { loadConfig } from '../context/config.ts'
 import { readSecretFile } from '../crypto/secret-file.ts'
+import { refuseUntrustedFolder } from '../crypto/trusted-path.ts'
 import { UserError } from '../errors.ts'
 import type { Exercise } from '../rehearsal/exercise.ts'
 import { type Finding, toExitCode, toTime, toTimes, WORDS } from '../rehearsal/finding.ts'
@@ -81,7 +83,7 @@ export function addRehearseCommand(program: Command): void {
       143: 'interrupted by SIGTERM',
     },
     examples: {
-      'rehearse --report /var/tmp/rehearsal': 'all exercises, and a page with charts',
+      'rehearse --report ./rehearsal': 'all exercises, and a page with charts',
       'rehearse --backup /backups --only restore':
         'restore the newest backup, start a server on it, and ask it',
       'rehearse --url https://staging.example.com --key-file test.key --yes-on-a-copy':
@@ -223,8 +225,8 @@ function conclude(
   }
   process.exitCode = exitCode
   if (options.report !== undefined) {
-    writeFileSync(join(options.report, 'report.json'), `${JSON.stringify(toReportJson(report, true))}\n`)
-    writeFileSync(join(options.report, 'report.html'), toReportPage(report))
+    writeNew(join(options.report, 'report.json'), `${JSON.stringify(toReportJson(report, true))}\n`)
+    writeNew(join(options.report, 'report.html'), toReportPage(report))
     tell(`Written: ${join(options.report, 'report.html')} and report.json.`)
   }
   if (options.json) say(JSON.stringify(toReportJson(report, false)))
@@ -232,6 +234,13 @@ function conclude(
     for (const note of notes) say(dim(note))
     say(strong(`${toHeadline(findings)}, in ${toTime(report.tookMs)}.`))
   }
+}
+
+/** Takes the place of what has the name, also of a link: nothing is written through it. */
+function writeNew(path: string, text: string): void {
+  const draft = `${path}.${randomUUID()}`
+  writeFileSync(draft, text, { flag: 'wx' })
+  renameSync(draft, path)
 }
 
 /** In the order in which they are made. */
@@ -263,9 +272,11 @@ function listExercises(chosen: readonly Exercise<never>[], { json }: Options): v
 function prepareFolder(folder: string | undefined): void {
   if (folder === undefined) return
   try {
-    mkdirSync(folder, { recursive: true })
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    refuseUntrustedFolder(folder)
     accessSync(folder, constants.W_OK)
   } catch (error) {
+    if (error instanceof UserError) throw error
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     throw new UserError(
       `The report cannot be written to ${folder} (${code}). Name another folder with --report.`,

@@ -1,6 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces, tmpdir } from 'node:os'
@@ -85,6 +93,8 @@ describe.concurrent('tabbat rehearse', () => {
       await fillData(data, `${elsewhere.url}/hooks`)
       const before = readFileSync(join(data.TABBAT_DATA_DIR, 'tabbat.db'))
       const report = newFolder()
+      const linked = join(newFolder(), 'other')
+      symlinkSync(linked, join(report, 'report.html'))
       const settings = { ...data, OTEL_EXPORTER_OTLP_ENDPOINT: elsewhere.url, TABBAT_SOURCES_PRIVATE: 'on' }
       const { code, exercises, left, stderr } = await rehearse(settings, '--report', report)
       expect(wrongOf(exercises), stderr).toEqual([])
@@ -97,6 +107,7 @@ describe.concurrent('tabbat rehearse', () => {
       expect(readFileSync(join(data.TABBAT_DATA_DIR, 'tabbat.db')).equals(before)).toBe(true)
       expect(readdirSync(report).toSorted()).toEqual(['report.html', 'report.json'])
       const page = readFileSync(join(report, 'report.html'), 'utf8')
+      expect(lstatSync(join(report, 'report.html')).isSymbolicLink()).toBe(false)
       // Neither numbers and phones, nor keys and secrets.
       expect(page).not.toMatch(/\b\d{11}\b|tbt_live_|whsec_|not-a-/)
       elsewhere.close()
@@ -230,6 +241,15 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
     expect(stderr.replace(/^Database: .*\n/, '')).toMatch(sentence)
     expect(code).toBe(2)
     expect(left).toEqual([])
+  })
+
+  it('a report in a folder to which others can write: they could plant links there', async () => {
+    const settings = { TABBAT_DATA_DIR: newDataDir() }
+    await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
+    const report = newFolder()
+    chmodSync(report, 0o777)
+    const { code, stderr } = await rehearse(settings, '--report', report)
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`can write to ${report}`)])
   })
 
   it('a live key for a staging server, because vendors would be paid', async () => {
