@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { accessSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { loadConfig } from '../context/config.ts'
 import { readSecretFile } from '../crypto/secret-file.ts'
 import { refuseUntrustedFolder } from '../crypto/trusted-path.ts'
@@ -22,6 +22,7 @@ type Options = {
   url?: string
   keyFile?: string
   databaseUrl?: string
+  databaseUrlFile?: string
   backup?: string
   yesOnACopy?: true
   failoverCommand?: string
@@ -40,12 +41,9 @@ export function addRehearseCommand(program: Command): void {
       'make vendors, database, disk, keys and backups fail on a copy of the data, and report what happened',
     )
     .option('--backup <path>', 'a backup, or a folder of backups: the newest is restored and checked')
-    .option(
-      '--database-url <url>',
-      'a copy of the PostgreSQL database, on which the exercises are made',
-      readDatabaseUrl,
-    )
-    .option('--url <address>', 'a staging server to ask from outside, instead of a copy', readUrl)
+    .option('--database-url <url>', 'a copy of the PostgreSQL database, on which the exercises are made')
+    .option('--database-url-file <file>', 'file with that address, if it holds a password')
+    .option('--url <address>', 'a staging server to ask from outside, instead of a copy')
     .option('--key-file <file>', 'with --url: file with a test key (tbt_test_…) of that server')
     .option(
       '--failover-command <command>',
@@ -95,11 +93,16 @@ export function addRehearseCommand(program: Command): void {
 
 const CANNOT = 2
 
-function readDatabaseUrl(text: string): string {
+/** The address is never printed: it may hold a password, also if it is spelled wrongly. */
+function readDatabaseUrl({ databaseUrl: given, databaseUrlFile: file }: Options): string | undefined {
+  if (given !== undefined && file !== undefined)
+    throw new UserError('Give --database-url or --database-url-file, not both.')
+  const text = file === undefined ? given : readSecret(file, 'address')
+  if (text === undefined) return undefined
   try {
     return databaseUrl(text)
   } catch (error) {
-    throw new InvalidArgumentError(`It ${(error as Error).message}.`)
+    throw new UserError(`The address of the copy ${(error as Error).message}.`)
   }
 }
 
@@ -107,23 +110,24 @@ function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
   if (url && isSafe) return url.origin
-  throw new InvalidArgumentError(
-    'It must be a URL such as https://staging.example.com; plain http is for this machine.',
+  throw new UserError(
+    '--url must be a URL such as https://staging.example.com; plain http is for this machine.',
   )
 }
 
 async function runRehearse(options: Options): Promise<void> {
   // For an end before the result, such as a reader of the output that goes away.
   process.exitCode = CANNOT
-  if (options.url !== undefined) return rehearseStaging(options.url, options)
+  if (options.url !== undefined) return rehearseStaging(readUrl(options.url), options)
   const chosen = choose(await loadExercises(), options)
   if (options.list) return listExercises(chosen, options)
-  if (options.databaseUrl !== undefined && !options.yesOnACopy)
+  const copyUrl = readDatabaseUrl(options)
+  if (copyUrl !== undefined && !options.yesOnACopy)
     throw new UserError(
       'The exercises change the database of --database-url. If it is a copy, confirm that with --yes-on-a-copy.',
     )
   const config = loadConfig()
-  printDatabase(config)
+  printDatabase({ ...config, databaseUrl: copyUrl ?? config.databaseUrl })
   const startedAt = new Date()
   prepareFolder(options.report)
   const interrupt = onInterrupt()
@@ -133,7 +137,7 @@ async function runRehearse(options: Options): Promise<void> {
       config,
       given: readGiven(),
       backup: options.backup,
-      databaseUrl: options.databaseUrl,
+      databaseUrl: copyUrl,
       failoverCommand: options.failoverCommand,
       keep: options.keep === true,
       say: tell,
@@ -175,19 +179,21 @@ async function rehearseStaging(url: string, options: Options): Promise<void> {
 function readKey(path: string | undefined): string {
   if (path === undefined)
     throw new UserError('Give --key-file with a file that holds a test key of that server.')
-  const key = readKeyText(path)
+  const key = readSecret(path, 'key')
   if (key.startsWith('tbt_test_')) return key
   throw new UserError(
     'The key in --key-file must be a test key (tbt_test_…): a live key would ask vendors, who are paid.',
   )
 }
 
-function readKeyText(path: string): string {
+function readSecret(path: string, what: 'key' | 'address'): string {
   try {
     return readSecretFile(path, 'mounted').trim()
   } catch (error) {
     if (error instanceof UserError) throw error
-    throw new UserError(`The key file ${path} cannot be read. Check the path and its permissions.`)
+    throw new UserError(
+      `The file ${path} with the ${what} cannot be read. Check the path and its permissions.`,
+    )
   }
 }
 

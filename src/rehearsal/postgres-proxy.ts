@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, isIP, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
+import type { Client } from 'pg'
 import { toPostgresUserError } from '../database/postgres-user-error.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
 
@@ -79,12 +80,17 @@ type Login = {
   readonly isDirectTls: boolean
 }
 
+const LOGIN_MS = 5000
+
 /** As the driver reads the address and the environment (PGSSLMODE and others), so that the proxy connects as a server does. */
 async function readLogins(databaseUrl: string, urls: readonly URL[]): Promise<Login[]> {
   const { Client } = await import('pg')
   try {
-    return urls.map((url) => {
-      const client = new Client({ connectionString: url.href })
+    const clients = urls.map(
+      (url) => new Client({ connectionString: url.href, connectionTimeoutMillis: LOGIN_MS }),
+    )
+    await Promise.all(clients.map(learnPassword))
+    return clients.map((client) => {
       const { sslnegotiation } = (client as unknown as { connectionParameters: { sslnegotiation?: string } })
         .connectionParameters
       return {
@@ -99,6 +105,18 @@ async function readLogins(databaseUrl: string, urls: readonly URL[]): Promise<Lo
     })
   } catch (error) {
     throw toPostgresUserError(databaseUrl, error)
+  }
+}
+
+/** From ~/.pgpass, which the driver reads when a server asks for a password. The servers on the copy cannot find it there. */
+async function learnPassword(client: Client): Promise<void> {
+  if (client.password) return
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.end()
+  } catch {
+    // It may be down, as one of several: then another knows the password, or the copy cannot be opened.
   }
 }
 
@@ -130,7 +148,8 @@ function toProxyUrl(url: URL, logins: readonly Login[], folder: string): string 
   const params = new URLSearchParams(url.searchParams)
   for (const name of OWN_TO_PROXY) params.delete(name)
   params.set('sslmode', 'disable')
-  const { user = '', password, database = '' } = logins[0] ?? {}
+  const { user = '', database = '' } = logins[0] ?? {}
+  const password = logins.find((login) => login.password !== undefined)?.password
   const secret = password === undefined ? '' : `:${encodeURIComponent(password)}`
   const hosts = logins.map((_login, index) => `${encodeURIComponent(folder)}:${index + 1}`).join(',')
   const path = url.pathname.length > 1 ? url.pathname : `/${encodeURI(database)}`

@@ -124,7 +124,9 @@ describe.concurrent('tabbat rehearse', () => {
       // Two ways to one server, as through two proxies: one is cut off.
       const twice = databaseUrl.replace(/@([^/]*?)127\.0\.0\.1:(\d+)\//, '@$1127.0.0.1:$2,localhost:$2/')
       const skipped = ['vendor-slow', 'vendor-wrong', 'vendor-no-funds']
-      const named = ['--database-url', twice, '--yes-on-a-copy', '--skip', ...skipped]
+      const file = join(newFolder(), 'copy.url')
+      writeFileSync(file, `${twice}\n`, { mode: 0o600 })
+      const named = ['--database-url-file', file, '--yes-on-a-copy', '--skip', ...skipped]
       const { code, exercises, left, stderr } = await rehearse(settings, ...named)
       expect(wrongOf(exercises), stderr).toEqual([])
       expect(code).toBe(0)
@@ -225,7 +227,17 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
     [
       'a server over plain http',
       ['--url', 'http://x.example'],
-      /^error: option '--url.*plain http is for this machine\.\n/,
+      /^error: --url must be .*plain http is for this machine\.\n$/,
+    ],
+    [
+      'an address of a database that cannot be read, without printing its password',
+      ['--database-url', 'postgres//ada:hunter2@x/y', '--yes-on-a-copy'],
+      /^error: The address of the copy must be a URL such as postgres:\/\/user:password@host:5432\/database\.\n$/,
+    ],
+    [
+      'a file that is not there',
+      ['--database-url-file', '/nowhere.url', '--yes-on-a-copy'],
+      /^error: The file \/nowhere\.url with the address cannot be read\..*\n$/,
     ],
     ['a missing backup', ['--backup', '/nowhere.backup'], /There is no backup at \/nowhere\.backup\./],
     [

@@ -5,10 +5,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TLSSocket } from 'node:tls'
 import { Client } from 'pg'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { openPostgresProxy, opensCopy, type PostgresProxy } from '../../src/rehearsal/postgres-proxy.ts'
 import { createCertificate } from '../certificate.ts'
-import { createEmptyDatabase, execute, hasPostgres } from '../postgres.ts'
+import {
+  createEmptyDatabase,
+  execute,
+  GUARDED_ROLE,
+  hasOwnPostgres,
+  hasPostgres,
+  type Postgres,
+  startOwnPostgres,
+} from '../postgres.ts'
 
 const closes: (() => unknown)[] = []
 afterEach(async () => {
@@ -64,6 +72,38 @@ describe.skipIf(!hasPostgres())('the proxy in front of a copy', () => {
     expect(statSync(host).mode & 0o077).toBe(0)
     await proxy.close()
     expect(existsSync(host)).toBe(false)
+  })
+})
+
+describe.skipIf(!hasOwnPostgres())('a password of the copy', () => {
+  const PASSWORD = 'p@ss:word'
+  let server: Postgres
+  beforeAll(async () => {
+    server = await startOwnPostgres()
+    await execute(server.url, `CREATE ROLE ${GUARDED_ROLE} LOGIN PASSWORD '${PASSWORD}'`)
+  }, 120_000)
+  afterAll(() => server.stop())
+
+  it.each([
+    ['PGPASSWORD', () => vi.stubEnv('PGPASSWORD', PASSWORD)],
+    [
+      '~/.pgpass',
+      () => {
+        const file = join(newFolder(), 'pgpass')
+        writeFileSync(file, `127.0.0.1:*:*:${GUARDED_ROLE}:${PASSWORD.replace(':', '\\:')}\n`, {
+          mode: 0o600,
+        })
+        vi.stubEnv('PGPASSFILE', file)
+      },
+    ],
+  ])('that is in %s is passed on to the servers on it', async (_where, prepare) => {
+    prepare()
+    const url = new URL(server.url)
+    url.username = GUARDED_ROLE
+    url.password = ''
+    const proxy = await open(url.href)
+    vi.unstubAllEnvs()
+    expect(await execute(proxy.databaseUrl, 'SELECT current_user AS name')).toEqual([{ name: GUARDED_ROLE }])
   })
 })
 
