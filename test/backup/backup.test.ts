@@ -8,9 +8,11 @@ import { restoreBackup } from '../../src/backup/restore-backup.ts'
 import { withSnapshot } from '../../src/backup/snapshot.ts'
 import { writeBackup } from '../../src/backup/write-backup.ts'
 import { openStore } from '../../src/context/store.ts'
+import { toMonth } from '../../src/ledger/audit-months.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
 import { admitGuess } from '../ledger/commit-parts.ts'
 import { toGuess } from '../ledger/guess.ts'
+import { execute } from '../postgres.ts'
 import type { Settings } from '../process/tabbat.ts'
 import { dump, fillEmptyTables, listTables } from '../registry/full-database.ts'
 import { tabbat } from '../registry/run.ts'
@@ -139,6 +141,23 @@ describe.concurrent.each(ENGINES)('on %s', (engine) => {
         expect([await snapshot.count('registry'), await snapshot.count('media')]).toEqual([450, 0])
       })
       expect(await dump(store)).not.toEqual(before)
+    })
+  })
+
+  it.skipIf(engine === 'sqlite')('no month of the audit log is removed during a backup', async () => {
+    const settings = await newSettings(engine)
+    await withSealed(settings, async ({ store }) => {
+      await store.audit.prepareMonths(Date.now())
+      const month = `audit_${toMonth(Date.now())}`
+      const detach = () =>
+        execute(
+          settings.TABBAT_DATABASE_URL ?? '',
+          "SET lock_timeout = '200ms'",
+          `ALTER TABLE audit DETACH PARTITION ${month}`,
+        )
+      // Before the backup has read anything.
+      await withSnapshot(store, async () => expect(detach()).rejects.toThrow('lock timeout'))
+      await expect(detach()).resolves.toBeDefined()
     })
   })
 
