@@ -51,6 +51,11 @@ const REASONS: Readonly<Record<Fatal, string>> = {
 
 export const EXISTING: CommandContextOptions = { mustExist: true }
 
+const onSchemaWait = () =>
+  warn(
+    'the tables must be changed for this version, but another transaction uses them, such as a backup or pg_dump. Waiting for it, for up to ten minutes.',
+  )
+
 /** Opens the database for a command that changes something, and closes it afterwards. */
 export async function withCommandContext<T>(
   work: (context: CommandContext) => Promise<T>,
@@ -64,7 +69,7 @@ export async function withCommandContext<T>(
 ): Promise<T> {
   if (!isPrinted) printDatabase(config)
   if (!mustExist) await refuseStrayDatabase(config)
-  const sealed = await openSealedStore(config, { mustExist })
+  const sealed = await openSealedStore(config, { mustExist, onSchemaWait })
   if (sealed.isDemo) warn(DEMO_NOTICE)
   const database = toDatabaseText(config)
   try {
@@ -122,7 +127,7 @@ async function noteRevocations({ store, keyring }: SealedStore, config: Config):
 export async function withStore<T>(work: (context: ReadContext) => Promise<T>): Promise<T> {
   const config = loadConfig()
   printDatabase(config)
-  const sealed = await openSealedStore(config, { mustExist: true, isReading: true })
+  const sealed = await openSealedStore(config, { mustExist: true, isReading: true, onSchemaWait })
   if (sealed.isDemo) warn(DEMO_NOTICE)
   try {
     return await work({ ...sealed, config, database: toDatabaseText(config) })

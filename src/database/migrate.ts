@@ -1,19 +1,46 @@
 import { hash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { assets, readAssetText } from '../assets/asset.ts'
 import { UserError } from '../errors.ts'
 import type { Database } from './database.ts'
 
 /**
+ * How long a change waits for the locks of its tables. Meanwhile nodes of the old version wait behind it: a backup, or pg_dump, reads for
+ * minutes. Then they have the pause.
+ */
+const LOCK_TIMEOUT = '2s'
+const LOCK_PAUSE_MS = 4000
+const MAX_ATTEMPTS = 100
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/**
  * Gives a new database the tables of schema/, and an older one the migrations that it lacks. Functions are replaced when their
  * text has changed. In one transaction: a crash leaves the tables unchanged, and of several nodes that start at once, one
- * migrates while the others wait.
+ * migrates while the others wait. `onWait` is called once if another transaction has the tables.
  */
-export async function migrate(database: Database): Promise<void> {
-  await database.transaction(migrateInTransaction, { patient: true })
+export async function migrate(
+  database: Database,
+  onWait: () => void = () => {},
+  pauseMs = LOCK_PAUSE_MS,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await database.transaction(migrateInTransaction, { patient: true })
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error
+      if (attempt === MAX_ATTEMPTS) throw new UserError(TABLES_IN_USE)
+      if (attempt === 1) onWait()
+      await pause(pauseMs)
+    }
 }
+
+const TABLES_IN_USE =
+  'The tables could not be changed for ten minutes, because another transaction uses them, such as a backup or pg_dump. Start Tabbat again when it has ended. Nothing was changed.'
 
 async function migrateInTransaction(tx: Database): Promise<void> {
   await tx.lock('migrate')
+  // After that lock, for which nodes that start at once wait as long as it takes.
+  if (tx.dialect === 'postgres') await tx.prepare(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`).run()
   const state = await readState(tx)
   if (!state) await runScript(tx, `schema/${tx.dialect}.sql`)
   else for (const file of listMigrations(tx.dialect, state.version)) await runScript(tx, `migrations/${file}`)

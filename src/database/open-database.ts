@@ -42,6 +42,8 @@ export type DatabaseOptions = {
   readonly mustExist?: boolean
   /** The data folder is a new one in the temporary folder, and is deleted at the end. */
   readonly isScratch?: boolean
+  /** Called once if the schema of PostgreSQL cannot be changed yet, because another transaction uses the tables. */
+  readonly onSchemaWait?: () => void
   /** Called when any operation finds the database damaged or lost, or its disk failing: the process must stop. */
   readonly onFatal?: (error: unknown) => void
   /** How long a request may wait for the store. */
@@ -138,10 +140,13 @@ async function openEngine(
 }
 
 /** A present schema is not touched for reading: a standby of PostgreSQL refuses every statement that could write. */
-async function prepareSchema(database: Database, { keepsSchema, isReading }: DatabaseOptions): Promise<void> {
-  if (!keepsSchema && !isReading) return migrate(database)
+async function prepareSchema(
+  database: Database,
+  { keepsSchema, isReading, onSchemaWait }: DatabaseOptions,
+): Promise<void> {
+  if (!keepsSchema && !isReading) return migrate(database, onSchemaWait)
   await requireSchema(database).catch((error) => {
     if (keepsSchema || !(error instanceof OlderSchema)) throw error
-    return migrate(database)
+    return migrate(database, onSchemaWait)
   })
 }

@@ -114,6 +114,7 @@ async function openBase(
   const { store, rootKeys, keyring, isDemo } = await openSealedStore(config, {
     ...opening,
     onFatal: fatal.notice,
+    onSchemaWait: () => log.event('warn', 'schema_waits'),
     timeoutMs: config.storeTimeout,
     databaseConnections: config.databaseConnections,
   })

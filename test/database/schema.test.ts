@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Database } from '../../src/database/database.ts'
-import { migrate } from '../../src/database/migrate.ts'
+import { migrate, requireSchema } from '../../src/database/migrate.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
 import { openSqlite } from '../../src/database/sqlite.ts'
 import { copyFixture, RELEASES } from '../fixtures/fixture.ts'
@@ -65,4 +65,29 @@ it.skipIf(!hasPostgres())('functions are replaced when their text has changed, a
   await migrate(database)
   expect(await describeSchema(database)).toEqual(before)
   await database.close()
+})
+
+it.skipIf(!hasPostgres())('a migration does not hold up others while a backup reads the tables', async () => {
+  const { TABBAT_DATABASE_URL = '' } = await copyFixture(RELEASES[0] ?? '', 'postgres')
+  const [database, other] = [await openPostgres(TABBAT_DATABASE_URL), await openPostgres(TABBAT_DATABASE_URL)]
+  const read = 'SELECT COUNT(*) AS count FROM webhook_endpoints'
+  const { promise: backupEnds, resolve: endBackup } = Promise.withResolvers<void>()
+  const { promise: backupReads, resolve: noteRead } = Promise.withResolvers<void>()
+  const backup = other.transaction(async (tx) => {
+    await tx.prepare(read).get()
+    noteRead()
+    await backupEnds
+  })
+  await backupReads
+  const { promise: waits, resolve: noteWait } = Promise.withResolvers<void>()
+  const migration = migrate(database, noteWait, 100)
+  await waits
+  // The old version goes on between the attempts.
+  expect(await other.prepare(read).get()).toBeDefined()
+  endBackup()
+  await backup
+  await migration
+  await requireSchema(database)
+  await database.close()
+  await other.close()
 })
