@@ -145,9 +145,9 @@ function sealRow(keyring: Keyring, table: SealedTable, { id, keyVersion, sealed 
 }
 
 async function finish(config: RootKeySettings, store: RotationStore, version: number): Promise<void> {
-  if (await store.rotation.finish(version)) return
   const left =
     (await store.rotation.count('registry', version)) + (await store.rotation.count('media', version))
+  if (left === 0) return store.rotation.finish()
   const { where } = (await loadKeyring(config, store)).rootKeys
   throw new UserError(
     `${left} rows are damaged and cannot be opened; all others are sealed under the new root key. Both keys stay in use (${where}). Erase those records and import them again, then run this again.`,

@@ -65,14 +65,11 @@ export const rotationTable = defineTable({
             ? replaceInOneStatement(tx, table, version, rows)
             : replaceOneByOne(tx, table, version, rows),
         ),
-      /** Removes the previous key from meta. False, and nothing is changed, while a row still needs it. */
-      finish: (version: number) =>
-        lockRoot(async (tx) => {
-          for (const table of Object.keys(SEALED_TABLES) as SealedTable[])
-            if ((await countStale(tx, table, version)) > 0) return false
-          await metaTable.create(tx).set({ root_previous_fingerprint: undefined })
-          return true
-        }),
+      /**
+       * Removes the previous key from meta. Call it when `count` has found no row that needs it: since `begin`, none can be added.
+       * Counting reads whole tables, and here nobody could write meanwhile.
+       */
+      finish: () => lockRoot((tx) => metaTable.create(tx).set({ root_previous_fingerprint: undefined })),
     }
   },
 })

@@ -7,6 +7,8 @@ import { toAssociatedData, unseal } from '../../src/crypto/seal.ts'
 import { loadKeyring } from '../../src/database/load-keyring.ts'
 import { ROTATION_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
 import { registryTable } from '../../src/registry/registry-table.ts'
+import { rotationTable } from '../../src/registry/rotation-table.ts'
+import { type Recorded, recordStatements } from '../database/record-statements.ts'
 import { tabbat } from './run.ts'
 import {
   countReadable,
@@ -128,6 +130,16 @@ describe.concurrent.each(ENGINES)('a rotation of the root key on %s', (engine) =
       }),
     )
     expect((await rotate(settings)).outcome).toBe('rotated')
+  })
+
+  it('reads no table while it holds the lock of its end', async () => {
+    const settings = await newSettings(engine)
+    await withSealed(settings, async ({ store }) => {
+      const statements: Recorded[] = []
+      const database = recordStatements(store.database, statements)
+      await rotationTable.create(database).finish()
+      expect(statements.filter(({ sql }) => /registry|media/.test(sql))).toEqual([])
+    })
   })
 
   it('does not finish while a row is damaged, and keeps both keys', async () => {
