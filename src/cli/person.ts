@@ -1,4 +1,3 @@
-import { rm, writeFile } from 'node:fs/promises'
 import { Argument, type Command, Option } from 'commander'
 import { readReason, toCommandAuthor } from '../contract/free-text.ts'
 import { isVirtualNin, readPersonNumber } from '../contract/person.ts'
@@ -25,7 +24,7 @@ import { print, say, sayJson, strong, toCount, warn } from '../server/terminal.t
 import { ARCHIVE_NOTE, ARCHIVE_OPTION, withWholeLog } from './audit-options.ts'
 import { type CommandContext, EXISTING, withCommandContext } from './command-context.ts'
 import { addHelp, EXIT_CODES, NUMBER_NOTE } from './help.ts'
-import { requireOutput, writeError } from './output-path.ts'
+import { requireOutput, writeOutput } from './output-path.ts'
 import { readSecret, readShortFile, requireConfirmation } from './prompt.ts'
 
 export function addPersonCommand(program: Command): void {
@@ -241,10 +240,7 @@ async function runReport(kind: Kind, options: Options): Promise<void> {
     await context.audit.record([{ phase: 'person_reported', subject, outcome: 'ok', detail }])
     const text = TEXTS[format](report)
     if (out === undefined) return print(text)
-    if (force) await rm(out, { force: true })
-    await writeFile(out, text, { mode: 0o600, flag: 'wx' }).catch((error) => {
-      throw writeError(out, error)
-    })
+    await writeOutput(out, text, force)
   }, EXISTING)
   if (out !== undefined)
     say(`The report is in ${out}. It holds personal data: delete it when it was handed over.`)
