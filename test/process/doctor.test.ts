@@ -69,6 +69,24 @@ describe('tabbat doctor', () => {
     expect((await examine(settings)).healthy).toBe(true)
   })
 
+  it('fails with --running where no server answers', async () => {
+    const settings = { TABBAT_DATA_DIR: newDataDir(), ...PORTS }
+    await tabbat(settings, 'keys', 'create', '--name', 'x', '--mode', 'test')
+    const { code, stdout } = await tabbat(settings, 'doctor', '--json', '--running')
+    const { healthy, checks } = JSON.parse(stdout) as { healthy: boolean; checks: Check[] }
+    expect([code, healthy, checks.filter(({ status }) => status === 'failed')]).toEqual([
+      1,
+      false,
+      [
+        {
+          check: 'audit log',
+          status: 'failed',
+          text: 'No server answers on the configured port. Start it, or see its log.',
+        },
+      ],
+    ])
+  })
+
   it('ends with 1 when the settings are invalid, the database is missing or the root key is another', async () => {
     const wrong = await examine({ TABBAT_PORT: 'x' })
     expect(wrong).toMatchObject({
