@@ -129,9 +129,6 @@ function* listUnknownValues(file: VendorFile, tree: unknown, place: string, more
         yield `${where} has the value {${name}}, which is neither a setting of this file nor one of ${[...Object.keys(VALUES), ...more].join(', ')}.`
 }
 
-/** Without a person: only settings, and the time. */
-const isAboutPerson = (name: string) => name in VALUES && !name.startsWith('time')
-
 function* listRequestProblems(file: VendorFile): Generator<string> {
   const { authentication = {}, operations } = file
   const signed = authentication.hmac ? ['signature'] : []
@@ -193,7 +190,7 @@ const isNumberSent = ({ settings }: VendorFile, request: VendorRequest) =>
   [...listTexts(request, '')].some(([, text]) => text.includes('{number}')) ||
   listPlaceholders(request.path).some((name) => settings?.[name]?.type === 'path_with_number')
 
-/** What is sent for a token, or with every request, is about no person. */
+/** What is sent for a token, or with every request, is about no person, and made once for many calls. */
 function* listTokenProblems(file: VendorFile): Generator<string> {
   const { basic, token } = file.authentication ?? {}
   for (const [place, part] of [
@@ -205,7 +202,8 @@ function* listTokenProblems(file: VendorFile): Generator<string> {
     if (part && 'path' in part && !/^(\/|\{)/.test(part.path))
       yield `${place}.path must begin with / or with a setting.`
     for (const [where, text] of listTexts(part, place))
-      if (listPlaceholders(text).some(isAboutPerson)) yield `${where} must not contain a value of a person.`
+      if (listPlaceholders(text).some((name) => name in VALUES))
+        yield `${where} must not contain a value of a person, a call or a time.`
   }
 }
 

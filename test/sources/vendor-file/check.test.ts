@@ -91,7 +91,7 @@ describe('a vendor file', () => {
     [
       'authentication.basic',
       { user: '{number}', password: '{key}' },
-      'must not contain a value of a person.',
+      'must not contain a value of a person, a call or a time.',
     ],
     [
       'authentication.token',
@@ -161,7 +161,12 @@ describe('a vendor file', () => {
     [
       'authentication.token',
       { request: { method: 'POST', path: '/t', body: '{phone}' }, token_at: 't' },
-      'authentication.token.request.body must not contain a value of a person.',
+      'authentication.token.request.body must not contain a value of a person, a call or a time.',
+    ],
+    [
+      'authentication.token',
+      { request: { method: 'POST', path: '/t', body: { at: '{time}' } }, token_at: 't' },
+      'authentication.token.request.body.at must not contain a value of a person, a call or a time.',
     ],
     [
       'authentication.token',
