@@ -10,9 +10,9 @@ import { readSecretFile } from '../crypto/secret-file.ts'
 import type { Database } from '../database/database.ts'
 import { HEARTBEATS } from '../database/node-table.ts'
 import { openDatabase, SQLITE_FILE } from '../database/open-database.ts'
+import { askServers, readLogins } from '../database/postgres-login.ts'
 import { UserError } from '../errors.ts'
 import { ERASURES_FILE } from '../people/erasures-file.ts'
-import { toDatabaseUrls } from '../settings/database-url.ts'
 import { type Program, readReason, type Settings } from './program.ts'
 
 /** Where a copy is: a folder and, for PostgreSQL, a database. */
@@ -176,30 +176,45 @@ export async function readPrimary(databaseUrl: string): Promise<string | undefin
 
 /** What tells the writable servers of an address apart, also those behind one name or one proxy. */
 async function listWritable(databaseUrl: string): Promise<string[]> {
-  const writable = toDatabaseUrls(databaseUrl).map((url) => {
-    url.searchParams.delete('target_session_attrs')
-    return withCopy({ dataDir: '', checkpointDir: '', databaseUrl: url.href }, readIdentity, true).catch(
-      () => undefined,
-    )
+  const identities = await askServers(databaseUrl, async (query) => {
+    const row = await query(IDENTITY)
+    if (row?.is_standby !== false) return undefined
+    // Not every service lets a user read the timeline.
+    const timeline = await query(TIMELINE).catch(() => undefined)
+    return `${row.address}:${row.port} ${row.started_at} ${timeline?.timeline}`
   })
-  return (await Promise.all(writable)).filter((identity) => identity !== undefined)
-}
-
-/** Undefined on a standby. */
-async function readIdentity(database: Database): Promise<string | undefined> {
-  const row = await database.prepare(IDENTITY).get()
-  if (row?.is_standby !== false) return undefined
-  // Not every service lets a user read the timeline.
-  const timeline = await database
-    .prepare(TIMELINE)
-    .get()
-    .catch(() => undefined)
-  return `${row.address}:${row.port} ${row.started_at} ${timeline?.timeline}`
+  return identities.filter((identity) => identity !== undefined)
 }
 
 const IDENTITY = `SELECT pg_is_in_recovery() AS is_standby, host(inet_server_addr()) AS address, inet_server_port() AS port,
-  EXTRACT(EPOCH FROM pg_postmaster_start_time())::text AS started_at`
+  EXTRACT(EPOCH FROM pg_postmaster_start_time())::text AS started_at,
+  (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database`
 const TIMELINE = 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline'
+
+/**
+ * Throws if both addresses lead to one database, however they are spelled. The start of a server tells it from every other one, also from a
+ * physical copy, which has the same system identifier.
+ */
+export async function refuseLiveDatabase(live: string | undefined, copy: string): Promise<void> {
+  if (live === undefined) return
+  const [ofLive = [], ofCopy = []] = await Promise.all([live, copy].map(listPlaces))
+  if (ofCopy.some((place) => ofLive.includes(place)))
+    throw new UserError(
+      'The address of the copy leads to the database of TABBAT_DATABASE_URL, which may be live. Make a copy of that database, and name the copy.',
+    )
+}
+
+/** The databases of an address, by the servers that answer and, for those that do not, by its text. */
+async function listPlaces(databaseUrl: string): Promise<string[]> {
+  const [logins, rows] = await Promise.all([
+    readLogins(databaseUrl),
+    askServers(databaseUrl, (query) => query(IDENTITY)),
+  ])
+  return [
+    ...logins.map(({ host, port, database }) => `${host}:${port}/${database}`),
+    ...rows.flatMap((row) => (row === undefined ? [] : `${row.started_at}/${row.database}`)),
+  ]
+}
 
 /**
  * What waits in the copy is about customers and for receivers of the operator: it is removed, and endpoints lead to the receiver of the

@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, isIP, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
-import type { Client } from 'pg'
-import { toPostgresUserError } from '../database/postgres-user-error.ts'
+import { type PostgresLogin as Login, readLogins } from '../database/postgres-login.ts'
 import { toDatabaseUrls } from '../settings/database-url.ts'
 
 /** `cut`: connections are closed, and new ones too. `silent`: nothing is passed on, and nothing is closed. */
@@ -28,7 +27,7 @@ export type PostgresProxy = {
  */
 export async function openPostgresProxy(databaseUrl: string, folder: string): Promise<PostgresProxy> {
   const urls = toDatabaseUrls(databaseUrl)
-  const logins = await readLogins(databaseUrl, urls)
+  const logins = await readLogins(databaseUrl)
   const sockets = openSocketFolder(folder)
   const states = urls.map((): ProxyState => ({ conduct: 'pass', pairs: new Set() }))
   const listeners = await Promise.all(
@@ -66,58 +65,6 @@ type ProxyState = { conduct: Conduct; readonly pairs: Set<Pair> }
 function setConduct(state: ProxyState, conduct: Conduct): void {
   state.conduct = conduct
   for (const pair of state.pairs) applyConduct(pair, conduct)
-}
-
-/** Where a server is, and as whom the copy is opened. */
-type Login = {
-  /** A name, an address, or the folder of a socket. */
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  readonly password: string | undefined
-  readonly database: string
-  readonly ssl: boolean | ConnectionOptions
-  readonly isDirectTls: boolean
-}
-
-const LOGIN_MS = 5000
-
-/** As the driver reads the address and the environment (PGSSLMODE and others), so that the proxy connects as a server does. */
-async function readLogins(databaseUrl: string, urls: readonly URL[]): Promise<Login[]> {
-  const { Client } = await import('pg')
-  try {
-    const clients = urls.map(
-      (url) => new Client({ connectionString: url.href, connectionTimeoutMillis: LOGIN_MS }),
-    )
-    await Promise.all(clients.map(learnPassword))
-    return clients.map((client) => {
-      const { sslnegotiation } = (client as unknown as { connectionParameters: { sslnegotiation?: string } })
-        .connectionParameters
-      return {
-        host: client.host,
-        port: client.port,
-        user: client.user ?? '',
-        password: typeof client.password === 'string' ? client.password : undefined,
-        database: client.database ?? '',
-        ssl: client.ssl,
-        isDirectTls: sslnegotiation === 'direct',
-      }
-    })
-  } catch (error) {
-    throw toPostgresUserError(databaseUrl, error)
-  }
-}
-
-/** From ~/.pgpass, which the driver reads when a server asks for a password. The servers on the copy cannot find it there. */
-async function learnPassword(client: Client): Promise<void> {
-  if (client.password) return
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    await client.end()
-  } catch {
-    // It may be down, as one of several: then another knows the password, or the copy cannot be opened.
-  }
 }
 
 /** Of the address of a socket on macOS, without its last zero byte; Linux allows four more. */

@@ -15,6 +15,7 @@ import {
   findBackup,
   quietCopy,
   readRootKeys,
+  refuseLiveDatabase,
   refuseRunningServers,
   requireSqlite,
   restoreCopy,
@@ -191,6 +192,7 @@ async function fillCopy(
   settings: Settings,
 ): Promise<string> {
   if (databaseUrl !== undefined) {
+    await refuseLiveDatabase(config.databaseUrl, databaseUrl)
     await refuseRunningServers(data)
     return `${toDatabaseText({ ...config, databaseUrl })}, which you called a copy`
   }

@@ -275,13 +275,15 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
   it('a PostgreSQL database on which a server runs, whatever is confirmed', async () => {
     if (!hasPostgres()) return
     const databaseUrl = await createTestDatabase()
-    const settings = { TABBAT_DATA_DIR: newDataDir(), TABBAT_DATABASE_URL: databaseUrl }
+    const settings = { TABBAT_DATA_DIR: newDataDir() }
+    const own = { ...settings, TABBAT_DATABASE_URL: databaseUrl, TABBAT_LOG_LEVEL: 'silent' }
     const { startServer } = await import('./tabbat.ts')
-    const server = await startServer({ ...settings, TABBAT_LOG_LEVEL: 'silent' })
+    const server = await startServer(own)
     const named = ['--database-url', databaseUrl, '--yes-on-a-copy']
     const { code, stderr } = await rehearse(settings, ...named)
     await server.stop()
     expect([code, stderr]).toEqual([2, expect.stringContaining('A server is running on that database')])
+    expect(stderr).toMatch(/^Database: PostgreSQL /)
   })
 })
 

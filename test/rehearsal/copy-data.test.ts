@@ -5,10 +5,11 @@ import {
   copySqlite,
   createCopyFolders,
   readPrimary,
+  refuseLiveDatabase,
   refuseRunningServers,
 } from '../../src/rehearsal/copy-data.ts'
 import { newFolder, POSTGRES, SQLITE } from '../engines.ts'
-import { execute, hasPostgres } from '../postgres.ts'
+import { createEmptyDatabase, execute, hasPostgres } from '../postgres.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -73,6 +74,29 @@ it.skipIf(!hasPostgres())('tells the primary of an address by its start and its 
   expect(primary).toMatch(/:\d+ \d+\.\d+ \d{8}$/)
   expect(await readPrimary(url)).toBe(primary)
   expect(await readPrimary('postgres://127.0.0.1:9/nowhere')).toBeUndefined()
+})
+
+describe.skipIf(!hasPostgres())('the live database, called a copy,', () => {
+  const LIVE = 'leads to the database of TABBAT_DATABASE_URL'
+
+  it('is refused, also by another spelling of its address', async () => {
+    const url = await createEmptyDatabase()
+    await expect(refuseLiveDatabase(url, url)).rejects.toThrow(LIVE)
+    const other = url.replace('127.0.0.1', 'localhost')
+    expect(other).not.toBe(url)
+    await expect(refuseLiveDatabase(url, `${other}?application_name=x`)).rejects.toThrow(LIVE)
+  })
+
+  it('is refused by its text while it does not answer', async () => {
+    const url = 'postgres://ada@127.0.0.1:9/tabbat'
+    await expect(refuseLiveDatabase(url, `${url}?sslmode=disable`)).rejects.toThrow(LIVE)
+  })
+
+  it('is told from another database of its server', async () => {
+    const [live, copy] = [await createEmptyDatabase(), await createEmptyDatabase()]
+    await expect(refuseLiveDatabase(live, copy)).resolves.toBeUndefined()
+    await expect(refuseLiveDatabase(undefined, copy)).resolves.toBeUndefined()
+  })
 })
 
 it('copies a SQLite database as it was, while another process commits between all steps', async () => {
