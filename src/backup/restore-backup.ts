@@ -40,15 +40,15 @@ export async function restoreBackup(
   file: string,
   { force = false, onProgress = () => {}, afterRows = async () => {} }: RestoreOptions = {},
 ): Promise<Contents> {
-  const facts: [unknown, unknown][] = []
+  const facts: { [Name in Fact]?: string } = {}
   const rootKeys = await loadRootKeys(config, false)
   const checked = await readBackup(file, rootKeys, {
-    onRows: (rows) => void facts.push(...toFacts(rows)),
+    onRows: (rows) => void Object.assign(facts, toFacts(rows)),
     onProgress: (done, total, rows) => onProgress(done, 2 * total, rows),
   })
   // A backup taken during a rotation needs both keys.
-  const keyring = openKeyring(rootKeys, toRootState(Object.fromEntries(facts)))
-  if (isDemo(Object.fromEntries(facts)) && store.database.dialect === 'postgres')
+  const keyring = openKeyring(rootKeys, toRootState(facts))
+  if (isDemo(facts) && store.database.dialect === 'postgres')
     throw new UserError(`${file} is of a demonstration (tabbat demo), which is never put into PostgreSQL.`)
   return store.database.transaction(async (tx) => {
     await refuseContents(tx, store.place, force)
@@ -76,10 +76,21 @@ async function refuseContents(tx: Database, place: string, force: boolean): Prom
     )
 }
 
-function toFacts({ table, columns, rows }: Rows): [unknown, unknown][] {
-  if (table !== 'meta') return []
+/** What is needed before the rows are inserted. Nothing else is kept: until its MAC was checked, a backup may hold any number of rows. */
+const FACTS = [
+  'root_fingerprint',
+  'root_version',
+  'root_previous_fingerprint',
+  'carried_keys',
+  'demo_made_at',
+] as const
+type Fact = (typeof FACTS)[number]
+
+function toFacts({ table, columns, rows }: Rows): { readonly [Name in Fact]?: string } {
+  if (table !== 'meta') return {}
   const [name, value] = [columns.indexOf('name'), columns.indexOf('value')]
-  return rows.map((row) => [row[name], row[value]])
+  const wanted = rows.filter((row) => FACTS.some((fact) => fact === row[name]))
+  return Object.fromEntries(wanted.map((row) => [row[name], row[value]]))
 }
 
 /** What a restore would overwrite. An audit log cannot be deleted; meta alone does not count as data. */

@@ -111,6 +111,23 @@ describe('a viewer made an owner and a revoked key made valid', () => {
   })
 })
 
+it('is refused without being held in memory, however many facts about the database it has', async () => {
+  const target = await newSettings('sqlite')
+  writeFileSync(keyFileOf(target), readFileSync(keyFileOf(source)), { mode: 0o600 })
+  const file = join(target.TABBAT_DATA_DIR ?? '', 'hostile.backup')
+  const lines = toLines(good)
+  const at = lines.findIndex((line) => line.startsWith('{"table":"meta"'))
+  const toPart = (part: readonly string[]) => gzipSync(part.map((line) => `${line}\n`).join(''))
+  const fact = toPart([JSON.stringify(['x', 'x'.repeat(4_000_000)])])
+  const facts = Array.from({ length: 100 }, () => fact)
+  writeFileSync(file, Buffer.concat([toPart(lines.slice(0, at + 1)), ...facts, toPart(lines.slice(at + 1))]))
+  const { code, stderr } = await tabbat({ ...target, NODE_OPTIONS: '--max-old-space-size=200' }, [
+    'restore',
+    file,
+  ])
+  expect([code, stderr]).toEqual([1, expect.stringMatching(REFUSED)])
+})
+
 describe('a file that differs from what was written', () => {
   const file = () => join(source.TABBAT_DATA_DIR ?? '', 'differing.backup')
   const read = (lines: readonly string[]) => {
