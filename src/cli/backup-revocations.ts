@@ -17,6 +17,7 @@ import {
   REVOCATIONS_FILE,
   readAccess,
   readRevocationsFile,
+  scanRevocations,
 } from '../backup/revocations-file.ts'
 import { createTables } from '../context/tables.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -91,6 +92,22 @@ export async function revokeAgain(
   }
   const left = 'it was revoked or restricted later. To apply that: tabbat backup revocations FILE --apply'
   return { revoked: found.map((each) => ({ ...each, left })), unnoted }
+}
+
+/** Files that this database has signed, and a sentence about each of the others. For those that are only shown. */
+export function splitUnsigned(
+  files: readonly SignedFile[],
+  keyring: Keyring,
+): { readonly signed: readonly SignedFile[]; readonly problems: readonly string[] } {
+  const lines = new Map(files.map((file) => [file, scanRevocations(file, keyring).unsignedLine]))
+  const signed = files.filter((file) => lines.get(file) === undefined)
+  const problems = files
+    .filter((file) => lines.get(file) !== undefined)
+    .map(
+      (file) =>
+        `line ${lines.get(file)} of ${file.file} is not one that this database has signed: it was changed, or belongs to another root key. The file is left out.`,
+    )
+  return { signed, problems }
 }
 
 export const toRevocationJson = ({ action, access, left }: Applied) => ({

@@ -24,7 +24,13 @@ import {
   toErasureFolder,
 } from '../people/erasures-file.ts'
 import { say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
-import { type Revoked, readRevocationsFiles, revokeAgain, toRevocationJson } from './backup-revocations.ts'
+import {
+  type Revoked,
+  readRevocationsFiles,
+  revokeAgain,
+  splitUnsigned,
+  toRevocationJson,
+} from './backup-revocations.ts'
 import { withCommandContext } from './command-context.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'
 import { addHelp } from './help.ts'
@@ -83,14 +89,15 @@ async function runRestore(file: string, options: Options): Promise<void> {
   const { force = false, yes, json, erasures } = options
   const config = loadConfig()
   const files = await readErasuresFiles(erasures, toErasureFolder(config))
-  const access = await readRevocationsFiles(options, toErasureFolder(config))
+  const found = await readRevocationsFiles(options, toErasureFolder(config))
   printDatabase(config)
   await refuseStrayDatabase(config)
   if (force) await requireConfirmation('Replace the data in this database?', yes, 'Nothing was changed.')
   const isApplied = options.revocations !== false
-  const given = { force, files, access, isApplied }
-  const { header, counts, place, erasedAgain, missing, revoked, unnoted } = await restore(config, file, given)
+  const restored = await restore(config, file, { force, files, access: found, isApplied })
+  const { header, counts, place, erasedAgain, missing, access, revoked, unnoted } = restored
   await signRestored(config)
+  for (const problem of restored.problems) warn(problem)
   warnOfAccess(counts, header.created_at, access.length > 0)
   if (json) {
     const database = toDatabaseText(config)
@@ -100,8 +107,8 @@ async function runRestore(file: string, options: Options): Promise<void> {
       revocation_files: access.map((each) => each.file),
       revocations: revoked.map(toRevocationJson),
     }
-    const restored = { place, created_at: header.created_at, rows: counts }
-    return sayJson({ database }, { ...restored, ...again, ...gaps, ...since })
+    const facts = { place, created_at: header.created_at, rows: counts }
+    return sayJson({ database }, { ...facts, ...again, ...gaps, ...since })
   }
   const { registry = 0, media = 0, api_keys = 0 } = counts
   say(strong(`The backup of ${header.created_at} is restored to ${place}.`))
@@ -167,13 +174,15 @@ async function restore(config: Config, file: string, { force, files, access, isA
   try {
     let erasures: Awaited<ReturnType<typeof eraseAgainIn>> = { erasedAgain: [], missing: 0 }
     let revocations: Revoked = { revoked: [], unnoted: 0 }
+    let checked: ReturnType<typeof splitUnsigned> = { signed: access, problems: [] }
     const contents = await restoreBackup(config, store, file, {
       force,
       onProgress: progress.show,
       afterRows: async (tx, keyring, { created_at }) => {
         const tables = createTables(tx)
         erasures = await eraseAgainIn(tx, keyring, files)
-        revocations = await revokeAgain(tables, keyring, access, isApplied)
+        if (!isApplied) checked = splitUnsigned(access, keyring)
+        revocations = await revokeAgain(tables, keyring, checked.signed, isApplied)
         const entries = [
           { phase: 'restored', outcome: 'ok', detail: `backup of ${created_at}` },
           ...toAgainEntries(erasures.erasedAgain, 'again after a restore'),
@@ -184,7 +193,8 @@ async function restore(config: Config, file: string, { force, files, access, isA
         await recordIn(log, withAuthor(entries, toCommandAuthor()))
       },
     })
-    return { ...contents, place: store.place, ...erasures, ...revocations }
+    const { signed, problems } = checked
+    return { ...contents, place: store.place, ...erasures, ...revocations, access: signed, problems }
   } finally {
     progress.clear()
     await store.close()

@@ -292,6 +292,12 @@ describe('revocations.log', () => {
       1,
       expect.stringMatching(/Line \d+ of .* is not one that this database has signed/),
     ])
+    const shown = await tabbat(target, ['restore', backup, '--no-revocations', '--json'])
+    expect([shown.code, shown.stderr]).toEqual([
+      0,
+      expect.stringMatching(/line \d+ of .* has signed: .* The file is left out\./),
+    ])
+    expect(JSON.parse(shown.stdout)).toMatchObject({ revocation_files: [], revocations: [] })
     await withSealed(settings, async (sealed) => {
       writeFileSync(fileOf(settings), readFileSync(fileOf(target)))
       const found = await checkRevocations({ ...sealed, config: toConfig(settings), now: Date.now() })
