@@ -19,6 +19,7 @@ import { UserError } from '../errors.ts'
 import { say, sayJson, strong, toCount, warn } from '../server/terminal.ts'
 import { addBackupRevocationsCommand } from './backup-revocations.ts'
 import { EXISTING, type ReadContext, withCommandContext, withStore } from './command-context.ts'
+import { type DatabaseUrlOptions, readDatabaseUrl } from './database-url.ts'
 import { addHelp, EXIT_CODES } from './help.ts'
 import { readCount } from './options.ts'
 import { createProgress } from './progress.ts'
@@ -143,7 +144,7 @@ function report(
   for (const old of deleted ?? []) say(`Deleted: ${old}`)
 }
 
-type CheckOptions = { databaseUrl?: string; json?: true }
+type CheckOptions = DatabaseUrlOptions & { json?: true }
 
 const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
 
@@ -153,6 +154,7 @@ function addBackupCheckCommand(backup: Command): void {
     .description('restore a backup into a temporary database, and check all of it')
     .argument('<file>', 'file that "tabbat backup" wrote')
     .option('--database-url <url>', 'an empty PostgreSQL database to restore into, instead of SQLite')
+    .option('--database-url-file <file>', 'file with that address, if it holds a password')
     .option('--json', 'print a JSON object')
     // The parser gives --json to "backup", which has it too.
     .action((file: string, _options, self: Command) => runCheck(file, self.optsWithGlobals<CheckOptions>()))
@@ -168,14 +170,14 @@ function addBackupCheckCommand(backup: Command): void {
     },
     examples: {
       'backup check /backups/tabbat.backup': 'check a backup',
-      'backup check --json /backups/tabbat.backup --database-url postgres://127.0.0.1/scratch':
+      'backup check --json /backups/tabbat.backup --database-url-file /etc/tabbat/scratch-url':
         'check it on PostgreSQL, for a job',
     },
   })
 }
 
-async function runCheck(file: string, { databaseUrl, json }: CheckOptions): Promise<void> {
-  const checked = await checkAndNote(file, databaseUrl)
+async function runCheck(file: string, { json, ...options }: CheckOptions): Promise<void> {
+  const checked = await checkAndNote(file, readDatabaseUrl(options, 'the empty database'))
   const { header, counts } = checked
   const facts = { created_at: header.created_at, rows: counts, ...toCheckFacts(checked) }
   if (json) say(JSON.stringify({ file, ...facts }))

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { loadConfig } from '../context/config.ts'
-import { readSecretFile } from '../crypto/secret-file.ts'
 import { refuseUntrustedFolder } from '../crypto/trusted-path.ts'
 import { UserError } from '../errors.ts'
 import type { Exercise } from '../rehearsal/exercise.ts'
@@ -13,9 +12,10 @@ import { type Report, toHeadline, toReportJson, toReportPage } from '../rehearsa
 import type { Stage } from '../rehearsal/stage.ts'
 import { dim, failWith, say, strong } from '../server/terminal.ts'
 import { readGiven } from '../settings/environment.ts'
-import { databaseUrl, isLoopback } from '../settings/setting.ts'
+import { isLoopback } from '../settings/setting.ts'
 import { VERSION } from '../version.ts'
 import { printDatabase } from './database.ts'
+import { readDatabaseUrl, readNamedSecret } from './database-url.ts'
 import { addHelp } from './help.ts'
 
 type Options = {
@@ -93,19 +93,6 @@ export function addRehearseCommand(program: Command): void {
 
 const CANNOT = 2
 
-/** The address is never printed: it may hold a password, also if it is spelled wrongly. */
-function readDatabaseUrl({ databaseUrl: given, databaseUrlFile: file }: Options): string | undefined {
-  if (given !== undefined && file !== undefined)
-    throw new UserError('Give --database-url or --database-url-file, not both.')
-  const text = file === undefined ? given : readSecret(file, 'address')
-  if (text === undefined) return undefined
-  try {
-    return databaseUrl(text)
-  } catch (error) {
-    throw new UserError(`The address of the copy ${(error as Error).message}.`)
-  }
-}
-
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
@@ -121,7 +108,7 @@ async function runRehearse(options: Options): Promise<void> {
   if (options.url !== undefined) return rehearseStaging(readUrl(options.url), options)
   const chosen = choose(await loadExercises(), options)
   if (options.list) return listExercises(chosen, options)
-  const copyUrl = readDatabaseUrl(options)
+  const copyUrl = readDatabaseUrl(options, 'the copy')
   if (copyUrl !== undefined && !options.yesOnACopy)
     throw new UserError(
       'The exercises change the database of --database-url. If it is a copy, confirm that with --yes-on-a-copy.',
@@ -179,22 +166,11 @@ async function rehearseStaging(url: string, options: Options): Promise<void> {
 function readKey(path: string | undefined): string {
   if (path === undefined)
     throw new UserError('Give --key-file with a file that holds a test key of that server.')
-  const key = readSecret(path, 'key')
+  const key = readNamedSecret(path, 'key')
   if (key.startsWith('tbt_test_')) return key
   throw new UserError(
     'The key in --key-file must be a test key (tbt_test_…): a live key would ask vendors, who are paid.',
   )
-}
-
-function readSecret(path: string, what: 'key' | 'address'): string {
-  try {
-    return readSecretFile(path, 'mounted').trim()
-  } catch (error) {
-    if (error instanceof UserError) throw error
-    throw new UserError(
-      `The file ${path} with the ${what} cannot be read. Check the path and its permissions.`,
-    )
-  }
 }
 
 async function runAll<S>(chosen: readonly Exercise<S>[], stage: S, options: Options): Promise<Finding[]> {

@@ -81,8 +81,15 @@ describe('tabbat backup check', () => {
   it.skipIf(!hasPostgres())('restores it into an empty PostgreSQL, and refuses one with data', async () => {
     const url = await createTestDatabase()
     expect(await check(good, '--database-url', url)).toMatchObject({ code: 0 })
-    const again = await check(good, '--database-url', url)
+    const file = join(mkdtempSync(join(tmpdir(), 'tabbat-url-')), 'url')
+    writeFileSync(file, `${url}\n`, { mode: 0o600 })
+    const again = await check(good, '--database-url-file', file)
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('holds an audit log')])
+    const both = await check(good, '--database-url-file', file, '--database-url', url)
+    expect([both.code, both.stderr]).toEqual([1, expect.stringContaining('not both')])
+    writeFileSync(file, 'postgres:/secret@')
+    const wrong = await check(good, '--database-url-file', file)
+    expect([wrong.code, wrong.stderr.includes('secret')]).toEqual([1, false])
   })
 
   it('finds a record that does not open', async () => {
