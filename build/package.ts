@@ -6,7 +6,7 @@ import { listConsoleFolders, listNodeComponents, toSbom } from './sbom.ts'
 
 const DIST = join(ROOT, 'dist')
 
-/** Makes dist/: the program as plain JavaScript with all its files, for `npm pack` and for containers. */
+/** Makes dist/: the program as plain JavaScript with all its files, for the npm package. */
 rmSync(DIST, { recursive: true, force: true })
 const built = await bundleProgram(DIST)
 for (const path of listAssetFiles()) cpSync(join(ROOT, path), join(DIST, 'assets', path))

@@ -4,9 +4,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT } from './bundle.ts'
-import { findPython, type Python, packPhp, packPython, stageFiles } from './clients.ts'
+import { findPython, type Python, packPhp, packPython } from './clients.ts'
 import { findNodePackage, toSha256 } from './node-binary.ts'
 import { toProvenance } from './provenance.ts'
+import { packNpm } from './tarball.ts'
 
 const { out, target } = parseArgs({
   options: {
@@ -18,20 +19,6 @@ const OUT = resolve(out)
 
 const run = (file: string, args: readonly string[], cwd = ROOT) =>
   execFileSync(file, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
-
-/** Without npm's scripts: what they would build was built before. */
-function pack(folder: string): void {
-  const list = ['pack', '--dry-run', '--json', '--ignore-scripts']
-  const [packed] = JSON.parse(
-    execFileSync('npm', list, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }),
-  ) as [{ files: { path: string }[] }]
-  const stage = stageFiles(
-    folder,
-    packed.files.map(({ path }) => path),
-  )
-  run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', OUT], stage)
-  rmSync(stage, { recursive: true })
-}
 
 /** A release is made from a commit, which the statement names. */
 function readCommit(): string {
@@ -62,8 +49,8 @@ function build(python: Python): void {
   run(process.execPath, ['build/package.ts'])
   run(process.execPath, ['packages/client/build.ts'])
   mkdirSync(OUT, { recursive: true })
-  pack(ROOT)
-  pack(join(ROOT, 'packages/client'))
+  packNpm(ROOT, OUT)
+  packNpm(join(ROOT, 'packages/client'), OUT)
   packPhp(OUT)
   packPython(OUT, python)
   for (const each of target) {

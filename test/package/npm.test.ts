@@ -1,7 +1,19 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findNodePackage, listNodePackages } from '../../build/node-binary.ts'
 import { VERSION } from '../../src/version.ts'
@@ -27,20 +39,26 @@ function npm(program: string, ...args: string[]): string[] {
 
 const QUIET = ['--no-audit', '--no-fund', '--prefer-offline']
 
+const toTarball = () => join(folder, `tabbat-${VERSION}.tgz`)
+
 function install(program: string, prefix: string): string[] {
   const production = ['--ignore-scripts', '--omit=dev', ...QUIET]
-  const tarball = join(folder, globSync('tabbat-*.tgz', { cwd: folder })[0] ?? '')
-  return npm(program, 'install', '--global', '--prefix', join(folder, prefix), ...production, tarball)
+  return npm(program, 'install', '--global', '--prefix', join(folder, prefix), ...production, toTarball())
 }
 
 let reported: string[] = []
+
+/** By .gitignore. */
+const IGNORED = 'docs/ignored.log'
 
 beforeAll(() => {
   mkdirSync(join(folder, 'broken'))
   writeFileSync(join(folder, 'broken/node'), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
   // Without npm's scripts: they would rebuild the console while other tests use it.
   execFileSync(process.execPath, ['build/package.ts'], { stdio: 'ignore' })
-  npm('npm', 'pack', '--silent', '--ignore-scripts', '--pack-destination', folder)
+  writeFileSync(IGNORED, '')
+  execFileSync(process.execPath, ['build/tarball.ts', '--out', folder], { stdio: 'ignore' })
+  rmSync(IGNORED)
   reported = install('npm', 'prefix')
 })
 
@@ -50,7 +68,9 @@ describe('installed with npm install -g --ignore-scripts --omit=dev', () => {
   it('was installed without a warning', () => expect(reported).toEqual([]))
 
   it('brings Node.js for this platform and nothing else, and no package with an install script', () => {
-    const installed = globSync('prefix/lib/node_modules/tabbat/node_modules/*/package.json', { cwd: folder })
+    const installed = globSync('prefix/lib/node_modules/tabbat/node_modules/{,@*/}*/package.json', {
+      cwd: folder,
+    })
     const manifests = installed.map(
       (path) => JSON.parse(readFileSync(join(folder, path), 'utf8')) as { name: string; scripts?: object },
     )
@@ -58,11 +78,22 @@ describe('installed with npm install -g --ignore-scripts --omit=dev', () => {
     expect(manifests.flatMap(({ scripts }) => Object.keys(scripts ?? {}))).toEqual([])
   })
 
-  it('has no install script, which npm would warn about', () => {
+  it('has no scripts, which npm would warn about, and nothing of a checkout', () => {
     const manifest = join(folder, 'prefix/lib/node_modules/tabbat/package.json')
-    const { scripts } = JSON.parse(readFileSync(manifest, 'utf8')) as { scripts: Record<string, string> }
-    const forbidden = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare']
-    expect(Object.keys(scripts).filter((name) => forbidden.includes(name))).toEqual([])
+    const { scripts, devDependencies, workspaces, bin } = JSON.parse(
+      readFileSync(manifest, 'utf8'),
+    ) as Record<string, object>
+    expect({ scripts, devDependencies, workspaces }).toEqual({})
+    expect(bin).toEqual({ tabbat: 'bin/tabbat' })
+  })
+
+  it('has only files of git and of the build', () => {
+    const packed = execFileSync('tar', ['-tzf', toTarball()], { encoding: 'utf8' }).trim().split('\n')
+    const tracked = execFileSync('git', ['ls-files'], { encoding: 'utf8' }).trim().split('\n')
+    const others = packed
+      .map((path) => path.replace('package/', ''))
+      .filter((path) => !path.startsWith('dist/') && !tracked.includes(path))
+    expect(others).toEqual(['npm-shrinkwrap.json'])
   })
 
   it('lists every library that is inside, with its version', () => {
@@ -111,9 +142,62 @@ describe('installed with npm install -g --ignore-scripts --omit=dev', () => {
 
 describe('the packed file', () => {
   itStartsInOneLine('npx', () => ({
-    ...{ folder, name: globSync('tabbat-*.tgz', { cwd: folder })[0] ?? '' },
+    ...{ folder, name: basename(toTarball()) },
     path: USERS_PATH.join(':'),
   }))
+})
+
+describe('unpacked, and installed with npm ci', () => {
+  const name = findNodePackage(PLATFORM).name
+  const files = new Map<string, string | Buffer>()
+  const asked: string[] = []
+  const registry = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    const file = files.get(request.url ?? '')
+    response.writeHead(file === undefined ? 404 : 200).end(file)
+  })
+  let place = ''
+
+  /** Another Node.js of the same name and version. The registry names the hash of the right one: else npm would not fetch it. */
+  beforeAll(async () => {
+    place = mkdtempSync(join(folder, 'unpacked-'))
+    execFileSync('tar', ['-xzf', toTarball(), '-C', place])
+    const { version, seen } = findNodePackage(PLATFORM)
+    const other = mkdtempSync(join(folder, 'other-'))
+    mkdirSync(join(other, 'bin'))
+    writeFileSync(join(other, 'bin/node'), '#!/bin/sh\necho another program\n', { mode: 0o755 })
+    const manifest = { name, version, bin: { node: 'bin/node' } }
+    writeFileSync(join(other, 'package.json'), JSON.stringify(manifest))
+    npm('npm', 'pack', other, '--silent', '--pack-destination', other)
+    await once(registry.listen(0, '127.0.0.1'), 'listening')
+    const tarball = `/${name}/-/${name}-${version}.tgz`
+    const dist = { tarball: `${toUrl()}${tarball}`, integrity: seen.package }
+    files.set(tarball, readFileSync(join(other, `${name}-${version}.tgz`)))
+    files.set(`/${name}`, JSON.stringify({ name, versions: { [version]: { ...manifest, dist } } }))
+  })
+  afterAll(() => registry.close())
+
+  const toUrl = () => `http://127.0.0.1:${(registry.address() as AddressInfo).port}`
+  const program = () => ({ file: join(place, 'package/bin/tabbat') })
+
+  it('does not run on a Node.js with another hash, and says so', async () => {
+    const env = { ...process.env, PATH: USERS_PATH.join(':') }
+    const cache = ['--registry', toUrl(), '--cache', join(place, 'cache'), '--fetch-retries=0']
+    // Not spawnSync: the registry answers from this process.
+    const child = spawn('npm', ['ci', '--ignore-scripts', ...cache], {
+      ...{ cwd: join(place, 'package'), env },
+    })
+    await once(child, 'close')
+    expect(asked).toContainEqual(expect.stringMatching(/\.tgz$/))
+    expect(existsSync(join(place, 'package/node_modules', name))).toBe(false)
+    const { code, stderr } = await runProgram(program(), { PATH }, '--version')
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Node.js 24.7 or newer is required')])
+  })
+
+  it('runs on the Node.js with the hash of the release', async () => {
+    npm('npm', 'ci', '--ignore-scripts', ...QUIET, '--prefix', join(place, 'package'))
+    expect(await runProgram(program(), { PATH }, '--version')).toMatchObject({ code: 0, stderr: '' })
+  })
 })
 
 /** Of Node.js 20 and 22. */
@@ -143,8 +227,7 @@ describe('installed with npm 10', () => {
     if (missing) skip(missing)
     const project = join(folder, 'project')
     mkdirSync(project)
-    const tarball = join(folder, globSync('tabbat-*.tgz', { cwd: folder })[0] ?? '')
-    npm(join(folder, 'npm-10/node_modules/.bin/npm'), 'install', '--prefix', project, ...QUIET, tarball)
+    npm(join(folder, 'npm-10/node_modules/.bin/npm'), 'install', '--prefix', project, ...QUIET, toTarball())
     const program = { file: join(project, 'node_modules/.bin/tabbat'), cwd: folder }
     expect(await runProgram(program, { PATH }, '--version')).toMatchObject({ code: 0, stderr: '' })
   })
