@@ -1,33 +1,22 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from './bundle.ts'
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
-/** Hard links where the disk allows it: node_modules is large, and the build only reads it. */
-function copyModules(to: string): void {
-  const copy = (how: string) => execFileSync('cp', [how, join(ROOT, 'node_modules'), to], { stdio: 'ignore' })
-  try {
-    copy('-al')
-  } catch {
-    rmSync(join(to, 'node_modules'), { recursive: true, force: true })
-    copy('-a')
-  }
-}
-
-/** Builds the commit in a new folder, and returns its SHA256SUMS. */
+/** Makes the release of a commit, with temporary files in a new folder, and returns its SHA256SUMS. */
 function buildIn(folder: string, commit: string, environment: Record<string, string>): string {
-  execFileSync('git', ['clone', '--quiet', '--no-checkout', ROOT, folder])
-  execFileSync('git', ['checkout', '--quiet', '--detach', commit], { cwd: folder })
-  copyModules(folder)
-  execFileSync(process.execPath, ['build/release.ts', ...process.argv.slice(2)], {
-    cwd: folder,
-    env: { ...process.env, ...environment },
+  mkdirSync(folder)
+  const out = join(folder, 'release')
+  const args = ['build/release.ts', ...process.argv.slice(2), '--commit', commit, '--out', out]
+  execFileSync(process.execPath, args, {
+    cwd: ROOT,
+    env: { ...process.env, ...environment, TMPDIR: folder },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  return readFileSync(join(folder, 'dist/release/SHA256SUMS'), 'utf8')
+  return readFileSync(join(out, 'SHA256SUMS'), 'utf8')
 }
 
 /**

@@ -35,7 +35,7 @@ export function toProvenance({ commit, targets, nodes, python, outputs }: Releas
         externalParameters: { targets },
         internalParameters: {
           commands: [
-            'npm ci',
+            'npm ci --ignore-scripts',
             `npm run build:release -- ${targets.map((target) => `--target ${target}`).join(' ')}`,
           ],
           platform: `${process.platform}-${process.arch}`,

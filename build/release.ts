@@ -1,24 +1,47 @@
 import { execFileSync } from 'node:child_process'
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT } from './bundle.ts'
-import { findPython, type Python, packPhp, packPython } from './clients.ts'
-import { findNodePackage, toSha256 } from './node-binary.ts'
-import { toProvenance } from './provenance.ts'
-import { packNpm } from './tarball.ts'
+import { findPython } from './clients.ts'
+import { findNodePackage } from './node-binary.ts'
 
-const { out, target } = parseArgs({
-  options: {
-    out: { type: 'string', default: join(ROOT, 'dist/release') },
-    target: { type: 'string', multiple: true, default: ['linux-x64', 'linux-arm64'] },
-  },
-}).values
-const OUT = resolve(out)
+const isInside = (path: string, folder: string) => `${path}${sep}`.startsWith(`${folder}${sep}`)
 
-const run = (file: string, args: readonly string[], cwd = ROOT) =>
-  execFileSync(file, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
+/** Why files cannot be written to a folder, which is emptied first. */
+export function outProblem(out: string, root = ROOT): string | undefined {
+  if (!existsSync(out)) return undefined
+  if (isInside(realpathSync(root), realpathSync(out)))
+    return `--out ${out} has the checkout in it, and would be deleted. Name another folder.`
+  const names = readdirSync(out)
+  if (names.length === 0 || names.includes('SHA256SUMS')) return undefined
+  return `--out ${out} is not empty and is no release: it has no SHA256SUMS. Name another folder, or empty it.`
+}
+
+/** The key is read before the build, which takes minutes. */
+export function readReleaseKey(file: string, root = ROOT): KeyObject {
+  if (isInside(realpathSync(file), realpathSync(root)))
+    throw new Error(
+      `The key of TABBAT_RELEASE_KEY is in the checkout, ${root}. Move it elsewhere: it could be committed, or packed.`,
+    )
+  const key = createPrivateKey(readFileSync(file))
+  if (key.asymmetricKeyType === 'ed25519') return key
+  throw new Error(
+    'The file of TABBAT_RELEASE_KEY is no Ed25519 key. Make one outside of the checkout: openssl genpkey -algorithm ed25519 -out ~/release.key',
+  )
+}
 
 /** A release is made from a commit, which the statement names. */
 function readCommit(): string {
@@ -31,61 +54,63 @@ function readCommit(): string {
   return git('rev-parse', 'HEAD')
 }
 
-/** The key is read before the build, which takes a minute. */
-function readReleaseKey(): KeyObject | undefined {
-  const file = process.env.TABBAT_RELEASE_KEY
-  if (file === undefined) return undefined
-  const key = createPrivateKey(readFileSync(file))
-  if (key.asymmetricKeyType === 'ed25519') return key
-  throw new Error(
-    'The file of TABBAT_RELEASE_KEY is no Ed25519 key. Make one: openssl genpkey -algorithm ed25519 -out release.key',
-  )
+/** Builds the commit in a new folder, from what git and the lock file name, and from nothing else that lies in this checkout. */
+function buildCommit(commit: string, targets: readonly string[], out: string): void {
+  const place = mkdtempSync(join(tmpdir(), 'tabbat-release-'))
+  const run = (file: string, args: readonly string[], env = process.env) =>
+    execFileSync(file, args, { cwd: place, env, stdio: ['ignore', 'ignore', 'inherit'] })
+  try {
+    run('git', ['clone', '--quiet', '--no-checkout', ROOT, '.'])
+    run('git', ['checkout', '--quiet', '--detach', commit])
+    run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+    const { name } = findNodePackage(`${process.platform}-${process.arch}`)
+    const node = join(place, 'node_modules', name, 'bin/node')
+    // npm, which packs, runs on the same Node.js.
+    const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` }
+    const files = join(place, 'dist/release')
+    const args = targets.flatMap((target) => ['--target', target])
+    run(node, ['build/release-files.ts', '--out', files, ...args], env)
+    rmSync(out, { recursive: true, force: true })
+    mkdirSync(dirname(out), { recursive: true })
+    cpSync(files, out, { recursive: true })
+  } finally {
+    rmSync(place, { recursive: true, force: true })
+  }
 }
 
-function build(python: Python): void {
-  rmSync(OUT, { recursive: true, force: true })
-  run(process.execPath, ['console/build.ts'])
-  run(process.execPath, ['guide/build.ts'])
-  run(process.execPath, ['build/package.ts'])
-  run(process.execPath, ['packages/client/build.ts'])
-  mkdirSync(OUT, { recursive: true })
-  packNpm(ROOT, OUT)
-  packNpm(join(ROOT, 'packages/client'), OUT)
-  packPhp(OUT)
-  packPython(OUT, python)
-  for (const each of target) {
-    run(process.execPath, ['build/binary.ts', '--out', OUT, '--target', each])
-    if (each.startsWith('linux-'))
-      run(process.execPath, ['build/deb.ts', '--from', OUT, '--out', OUT, '--target', each])
-  }
+function signSums(out: string, key: KeyObject): void {
+  writeFileSync(join(out, 'SHA256SUMS.sig'), sign(null, readFileSync(join(out, 'SHA256SUMS')), key))
+  writeFileSync(join(out, 'release.pub'), createPublicKey(key).export({ type: 'spki', format: 'pem' }))
+}
+
+function release(): void {
+  const { values } = parseArgs({
+    options: {
+      out: { type: 'string', default: join(ROOT, 'dist/release') },
+      target: { type: 'string', multiple: true, default: ['linux-x64', 'linux-arm64'] },
+      commit: { type: 'string' },
+    },
+  })
+  const out = resolve(values.out)
+  const problem = outProblem(out)
+  if (problem !== undefined) throw new Error(problem)
+  const keyFile = process.env.TABBAT_RELEASE_KEY
+  const key = keyFile === undefined ? undefined : readReleaseKey(keyFile)
+  for (const target of values.target) findNodePackage(target)
+  findPython()
+  buildCommit(values.commit ?? readCommit(), values.target, out)
+  if (key) signSums(out, key)
+  process.stdout.write(readFileSync(join(out, 'SHA256SUMS'), 'utf8'))
 }
 
 /**
- * npm run build:release: the npm packages, the clients for PHP and Python, the executables, the Debian packages, their lists of libraries and licences, SHA256SUMS and
- * provenance.json in one folder.
- * With TABBAT_RELEASE_KEY, SHA256SUMS is signed.
+ * npm run build:release: the files of a release in one folder, made by release-files.ts in a new clone of the last commit, or of
+ * --commit. With TABBAT_RELEASE_KEY, SHA256SUMS is signed.
  */
-try {
-  const [commit, key] = [readCommit(), readReleaseKey()]
-  const nodes = target.map(findNodePackage)
-  const python = findPython()
-  build(python)
-  const toSum = (name: string) => ({ name, sha256: toSha256(readFileSync(join(OUT, name))) })
-  const outputs = readdirSync(OUT).toSorted().map(toSum)
-  writeFileSync(
-    join(OUT, 'provenance.json'),
-    toProvenance({ commit, targets: target, nodes, python, outputs }),
-  )
-  const sums = [...outputs, toSum('provenance.json')]
-    .map(({ name, sha256 }) => `${sha256}  ${name}\n`)
-    .join('')
-  writeFileSync(join(OUT, 'SHA256SUMS'), sums)
-  if (key) {
-    writeFileSync(join(OUT, 'SHA256SUMS.sig'), sign(null, Buffer.from(sums), key))
-    writeFileSync(join(OUT, 'release.pub'), createPublicKey(key).export({ type: 'spki', format: 'pem' }))
+if (import.meta.main)
+  try {
+    release()
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
+    process.exitCode = 1
   }
-  process.stdout.write(sums)
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
-  process.exitCode = 1
-}
