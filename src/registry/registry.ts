@@ -30,6 +30,7 @@ export type Registry = {
   /** The same as `find`, from rows that were read before. A promise only when the keys must be reloaded. */
   readonly open: <K extends Kind>(kind: K, number: string, rows: RecordRows) => Opened<K> | Promise<Opened<K>>
   readonly isEmpty: (kind: Kind) => boolean | Promise<boolean>
+  /** Undefined also if no record names this picture as its own: only a record is bound to its person. */
   readonly findPicture: (id: Uint8Array) => Promise<Picture | undefined>
   /** Stores the decoys that are unsealed when no record was found. */
   readonly insertDecoys: () => Promise<void>
@@ -37,8 +38,8 @@ export type Registry = {
 
 type Opened<K extends Kind> = Entry<K> | undefined
 
-/** A picture and the NIN of its person; undefined when the record was erased. */
-export type Picture = { readonly bytes: Buffer; readonly nin: string | undefined }
+/** A picture and the NIN of its person. */
+export type Picture = { readonly bytes: Buffer; readonly nin: string }
 
 type RegistryOptions = {
   readonly table: Pick<RegistryTable, 'find' | 'findMedia' | 'isEmpty' | 'save'>
@@ -104,11 +105,11 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
   }
 
   /** Only people with a NIN have pictures. */
-  const readNin = async (subject: Uint8Array): Promise<string | undefined> => {
+  const readNin = async (subject: Uint8Array, mediaId: string): Promise<string | undefined> => {
     const read = () => table.find(subject)
     const row = await read()
     const entry = row && (await open(row, read, (keys, found) => unsealEntry(keys, 'nin', subject, found)))
-    return entry?.record.nin_number
+    return entry?.mediaId === mediaId ? entry.record.nin_number : undefined
   }
 
   /** Constant work for known and unknown numbers: two lookups, of which one finds a row, and one unseal. */
@@ -152,7 +153,9 @@ export function createRegistry({ table, keyring, reloadKeyring }: RegistryOption
       const read = () => table.findMedia(id)
       const row = await read()
       const bytes = row && (await open(row, read, (keys, found) => unsealMedia(keys, id, found)))
-      return bytes && { bytes, nin: await readNin(row.subject) }
+      if (!row || !bytes) return undefined
+      const nin = await readNin(row.subject, Buffer.from(id).toString('hex'))
+      return nin === undefined ? undefined : { bytes, nin }
     },
   }
 }

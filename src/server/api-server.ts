@@ -303,7 +303,7 @@ async function fetchPicture(context: Context, token: string): Promise<Reply> {
   const picture = await registry.findPicture(link.mediaId)
   if (!picture) throw new AppError('not_found')
   const { bytes, nin } = picture
-  const subject = nin === undefined ? null : toSubjectHash('nin', nin)
+  const subject = toSubjectHash('nin', nin)
   const about = { key_id: key.id, mode: key.mode, operation: OPERATION, subject }
   await audit.record([{ phase: 'picture_fetched', ...about, outcome: 'ok' }])
   return toTextReply(bytes[0] === PNG_FIRST_BYTE ? 'image/png' : 'image/jpeg', bytes, [

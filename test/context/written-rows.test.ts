@@ -5,7 +5,7 @@ import { createBlankRecord } from '../../src/contract/record.ts'
 import { BrokenSeal } from '../../src/crypto/seal.ts'
 import { createSecretText } from '../../src/keys/api-key.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
-import { sealEntry, toSubject } from '../../src/registry/sealed-entry.ts'
+import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
 import { openTestConsole, type TestConsole } from '../admin/test-console.ts'
 import { bearer } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -212,6 +212,21 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     expect(JSON.parse(await read())).toMatchObject({ state: 'cancelled', data: null })
     await write('UPDATE queued_verifications SET lineage = $1 WHERE reference = $2', idOf(own), wanted)
     await expect(read()).rejects.toThrow(BrokenSeal)
+  })
+
+  it('cannot make the picture of one person count as fetched of another', async () => {
+    const { store, registry } = server.context
+    const keyring = server.context.keyring()
+    const [id, nin] = [randomBytes(16), '73914650282']
+    const record = { ...createBlankRecord('nin'), nin_number: nin }
+    const entry = sealEntry(keyring, 'nin', nin, { record, mediaId: id.toString('hex') })
+    const media = [sealMedia(keyring, id, entry.subject, Buffer.from('picture'))]
+    await store.registry.save({ records: [entry], media, at: Date.now() })
+    expect(await registry.findPicture(id)).toMatchObject({ nin })
+    for (const subject of [toSubject(keyring, 'nin', PEOPLE[0].nin), randomBytes(32)]) {
+      await write('UPDATE media SET subject = $1 WHERE id = $2', subject, id)
+      expect(await registry.findPicture(id)).toBeUndefined()
+    }
   })
 
   it('cannot give the record of one person to another', async () => {
