@@ -45,6 +45,8 @@ export type Context = {
   readonly isDemo: boolean
   /** The current keys: a rotation replaces them while the server runs. */
   readonly keyring: () => Keyring
+  /** The keys as the database has them, which another process may have changed. It is asked once a second at most. */
+  readonly refreshKeyring: () => Promise<Keyring>
   readonly authenticate: Authenticate
   readonly rateLimit: RateLimit | undefined
   /** Undefined: the listeners speak plain HTTP. */
@@ -63,7 +65,7 @@ export type Context = {
   /** Hashes the number of a person, as it is in the audit log. */
   readonly subjectKey: KeyObject
   /** Signs links to pictures. */
-  readonly pictureKey: KeyObject
+  readonly pictureKey: () => KeyObject
   readonly sources: Sources
   readonly sourceChain: SourceChain
   readonly askNext: boolean

@@ -4,7 +4,7 @@ import type { RootKey, RootKeys } from './root-key.ts'
 import { seal, toAssociatedData, unseal } from './seal.ts'
 
 /** One key for each purpose: a leak of one does not affect the others. */
-const CARRIED = [
+const PURPOSES = [
   'api-key-pepper',
   'blind-index',
   'subject',
@@ -23,7 +23,10 @@ const CARRIED = [
   'revocation',
   'erasure',
 ] as const
-type Carried = (typeof CARRIED)[number]
+type Purpose = (typeof PURPOSES)[number]
+
+/** Not carried over: links to pictures live for minutes, and a thief of the old root key must not be able to make any. */
+const RENEWED: readonly Purpose[] = ['media-url']
 
 /**
  * The keys of a database, held as KeyObjects: they cannot appear in a log, and are several times faster than buffers.
@@ -31,7 +34,7 @@ type Carried = (typeof CARRIED)[number]
  * A hash cannot be recomputed without its input, so the keys for hashes survive a rotation of the root key: they are carried
  * over, sealed under the new root. Sealed rows are sealed again under the new version.
  */
-export type Keyring = { readonly [Name in Carried]: KeyObject } & {
+export type Keyring = { readonly [Name in Purpose]: KeyObject } & {
   /** Version of the root key that seals new rows. */
   readonly version: number
   /** The key for rows sealed under a version; undefined when it is not held. */
@@ -69,8 +72,9 @@ export function openKeyring({ candidates, where }: RootKeys, state: RootState): 
 
 /** The carried keys, sealed under the next root key. */
 export function sealCarried(keyring: Keyring, next: RootKey, nextVersion: number): string {
-  const names = CARRIED.map((name) => [name, keyring[name].export().toString('base64')])
-  const plain = Buffer.from(JSON.stringify(Object.fromEntries(names)))
+  const names = PURPOSES.filter((name) => !RENEWED.includes(name))
+  const keys = names.map((name) => [name, keyring[name].export().toString('base64')])
+  const plain = Buffer.from(JSON.stringify(Object.fromEntries(keys)))
   return seal(
     next.derive('carry'),
     plain,
@@ -79,16 +83,16 @@ export function sealCarried(keyring: Keyring, next: RootKey, nextVersion: number
 }
 
 const deriveCarried = (root: RootKey) =>
-  Object.fromEntries(CARRIED.map((name) => [name, root.derive(name)])) as Record<Carried, KeyObject>
+  Object.fromEntries(PURPOSES.map((name) => [name, root.derive(name)])) as Record<Purpose, KeyObject>
 
-function openCarried(root: RootKey, { carried = '', version }: RootState): Record<Carried, KeyObject> {
+function openCarried(root: RootKey, { carried = '', version }: RootState): Record<Purpose, KeyObject> {
   const bound = toAssociatedData('carried', Buffer.alloc(0), version)
   const plain = JSON.parse(unseal(root.derive('carry'), Buffer.from(carried, 'base64'), bound).toString())
   return Object.fromEntries(
-    CARRIED.map((name) => [name, toCarriedKey(plain[name]) ?? root.derive(name)]),
-  ) as Record<Carried, KeyObject>
+    PURPOSES.map((name) => [name, toCarriedKey(plain[name]) ?? root.derive(name)]),
+  ) as Record<Purpose, KeyObject>
 }
 
-/** A purpose added after the last rotation was not carried over: its key is derived from the present root. */
+/** Of a purpose that is renewed, or was added after the last rotation, the key is derived from the present root. */
 const toCarriedKey = (text: unknown) =>
   typeof text === 'string' ? createSecretKey(Buffer.from(text, 'base64')) : undefined

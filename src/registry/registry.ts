@@ -6,7 +6,7 @@ import type { Keyring } from '../crypto/keyring.ts'
 import type { Kind } from '../crypto/mac.ts'
 import type { RootKeySettings } from '../crypto/root-key.ts'
 import { BrokenSeal } from '../crypto/seal.ts'
-import { loadKeyring } from '../database/load-keyring.ts'
+import { loadKeyring, readRootState } from '../database/load-keyring.ts'
 import type { MetaTable } from '../database/meta-table.ts'
 import type { RecordQuestion, RecordRows } from '../sources/lookup.ts'
 import { type Answer, type Source, SourceError } from '../sources/source.ts'
@@ -60,6 +60,11 @@ export function openRegistry(
     keyring = (await loadKeyring(config, store)).keyring
     return keyring
   }
+  const refresh = async () => {
+    const { version } = await readRootState(store)
+    return version === keyring.version ? keyring : reload()
+  }
+  let refreshed = { at: Number.NEGATIVE_INFINITY, keyring: Promise.resolve(first) }
   const registry = createRegistry({
     table: store.registry,
     keyring: () => keyring,
@@ -71,8 +76,16 @@ export function openRegistry(
       return reloading
     },
   })
-  return { registry, currentKeyring: () => keyring }
+  const refreshKeyring = () => {
+    const at = performance.now()
+    if (at - refreshed.at >= REFRESH_EVERY_MS) refreshed = { at, keyring: refresh() }
+    return refreshed.keyring
+  }
+  return { registry, currentKeyring: () => keyring, refreshKeyring }
 }
+
+/** A link to a picture that was made up causes a refresh. */
+const REFRESH_EVERY_MS = 1000
 
 /** An empty registry is not used as a source. Once it has records, that answer is cached for good. */
 const EMPTY_FOR_MS = 1000

@@ -292,11 +292,16 @@ function toPortraitReply(file: string): Reply {
   ])
 }
 
+/** A rotation of the root key renews the key of links: another process may have signed with a newer one. */
+const openLink = async ({ keyring, refreshKeyring }: Context, token: string) =>
+  openMediaToken(keyring()['media-url'], token) ??
+  openMediaToken((await refreshKeyring())['media-url'], token)
+
 /** A link ends with its key, so the key is looked up at every fetch. The audit row is written before the picture is sent. */
 async function fetchPicture(context: Context, token: string): Promise<Reply> {
-  const { audit, keyring, store, registry, toSubjectHash } = context
+  const { audit, store, registry, toSubjectHash } = context
   audit.requireHealthy()
-  const link = openMediaToken(keyring()['media-url'], token)
+  const link = await openLink(context, token)
   const key = link && (await store.keys.find(link.keyId))
   if (!key || toKeyState(key) !== 'active') throw new AppError('not_found')
   await requireAllowance(context, key.lineage)

@@ -79,7 +79,7 @@ export async function createContext(
     webhooks,
     revocations: keepRevocationsFile({ tables: store, keyring, config, log, workerNumber }),
     subjectKey: keyring.subject,
-    pictureKey: keyring['media-url'],
+    pictureKey: () => base.keyring()['media-url'],
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
     sources: sourceChain.sources,
     sourceChain,
@@ -118,7 +118,7 @@ async function openBase(
     timeoutMs: config.storeTimeout,
     databaseConnections: config.databaseConnections,
   })
-  const { registry, currentKeyring } = openRegistry(config, store, keyring)
+  const { registry, currentKeyring, refreshKeyring } = openRegistry(config, store, keyring)
   // Fails while a root key rotation runs. They are then planted at the next start.
   await registry.insertDecoys().catch(log.failure)
   const scrub =
@@ -132,7 +132,7 @@ async function openBase(
   fatal.audit = audit
   const notices = openNotices({ table: store.incidents, config, log, node: loadNodeName(config.dataDir) })
   const opened = { config, log, certificate, store, rootKeys, isDemo, registry, guessLimit, audit }
-  const base = { ...opened, databaseWarnings, keyring: currentKeyring, notices }
+  const base = { ...opened, databaseWarnings, keyring: currentKeyring, refreshKeyring, notices }
   return { base, keyring, recent, alarms, scrub }
 }
 

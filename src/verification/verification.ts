@@ -61,8 +61,8 @@ export type VerificationDeps = {
   }
   /** Hashes numbers for the audit log, the guess limit and idempotency. */
   readonly subjectKey: KeyObject
-  /** Signs links to pictures. */
-  readonly pictureKey: KeyObject
+  /** Signs links to pictures. A rotation of the root key replaces it. */
+  readonly pictureKey: () => KeyObject
 }
 
 export function createVerification<T>(
@@ -178,7 +178,7 @@ export function toStoredResponse<T extends object>(
   if ('error' in decision) return undefined
   if (!('record' in decision)) return toNotVerified(reference, request.requestId)
   const { hidden } = request.caller
-  const body = idType.toBody(mask(decision.record, hidden), reference, request, deps.pictureKey)
+  const body = idType.toBody(mask(decision.record, hidden), reference, request, deps.pictureKey())
   return {
     status: 200,
     body: JSON.stringify(body),

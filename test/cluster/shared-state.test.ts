@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgres())('two nodes on one PostgreSQL', () => {
     const answer = await fetch(`${urls[1]}${pathname}`)
     expect(Buffer.from(await answer.arrayBuffer()).equals(PNG)).toBe(true)
     const token = pathname.split('/').at(-1) ?? ''
-    const openAfter = (ms: number) => openMediaToken(other.context.pictureKey, token, steadyNow() + ms)
+    const openAfter = (ms: number) => openMediaToken(other.context.pictureKey(), token, steadyNow() + ms)
     expect([openAfter(0)?.mediaId, openAfter(15 * 60_000)]).toEqual([id, undefined])
   })
 

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import { revokeKey } from '../../src/keys/manage.ts'
+import { rotateRoot } from '../../src/registry/rotate.ts'
 import { sealEntry, sealMedia } from '../../src/registry/sealed-entry.ts'
 import { createApiServer } from '../../src/server/api-server.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
@@ -84,6 +85,18 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
     expect(bytes.toString('latin1')).toContain(idOf(key))
     bytes.write(idOf(other), bytes.indexOf(idOf(key)), 'latin1')
     expect(await statusOf(new URL(`/media/${bytes.toString('base64url')}`, link).href)).toBe(404)
+  })
+
+  it('ends with a rotation of the root key, and a new one works at once, also in a process that did not notice', async () => {
+    const { verify, key, context } = await openServer(engine)
+    const [old, keyring] = [await verify(key), context.keyring()]
+    await rotateRoot(context.config, context)
+    const link = await verify(key)
+    expect([await statusOf(link), await statusOf(old)]).toEqual([200, 404])
+    const unaware = createApiServer({ ...context, keyring: () => keyring })
+    opened.push(unaware)
+    const url = await unaware.listen({ host: '127.0.0.1', port: 0 })
+    expect(await statusOf(new URL(new URL(link).pathname, url).href)).toBe(200)
   })
 
   it('shows nothing while the audit log cannot be written', async () => {

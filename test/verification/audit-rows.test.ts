@@ -22,7 +22,7 @@ const record = toNinRecord(NUMBER, '8031234567')
 const deps = {
   sources: { live: { nin: ['live sources'] }, test: { nin: ['test sources'] } },
   subjectKey: createSecretKey(Buffer.alloc(32, 1)),
-  pictureKey: createSecretKey(Buffer.alloc(32, 2)),
+  pictureKey: () => createSecretKey(Buffer.alloc(32, 2)),
 } as never
 const toTestCaller = (options: Partial<OptionValues> = {}) =>
   toCaller({ ...withDefaults(options), id: 'new', lineage: 'first', mode: 'live', scopes: ['kyc:nin'] })

@@ -84,7 +84,7 @@ function open(wish: Wish = {}) {
     askNext: false,
     reuse: undefined,
     subjectKey: createSecretKey(Buffer.alloc(32, 1)),
-    pictureKey: createSecretKey(Buffer.alloc(32, 2)),
+    pictureKey: () => createSecretKey(Buffer.alloc(32, 2)),
     sources: { [mode]: { nin: [{ source }] } },
     audit: {
       owner: 'node',

@@ -83,7 +83,7 @@ async function run(wish: Wish = {}) {
     askNext: false,
     reuse: undefined,
     subjectKey: createSecretKey(Buffer.alloc(32, 1)),
-    pictureKey: createSecretKey(Buffer.alloc(32, 2)),
+    pictureKey: () => createSecretKey(Buffer.alloc(32, 2)),
     sources: {
       [mode]: {
         nin: [
