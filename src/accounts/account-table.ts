@@ -5,7 +5,6 @@ import {
   bytes,
   defineColumns,
   defineTable,
-  flag,
   number,
   optional,
   type RowOf,
@@ -34,15 +33,18 @@ const SESSION = defineColumns({
   seenAt: number(),
   /** When its account last proved who it is: at the sign-in, or later. */
   confirmedAt: number(),
-  /** False for an account of single sign-on. */
-  hasPassword: flag(),
   method: text<SignInMethod>(),
   address: optional(text()),
   /** Such as `Firefox on Linux`. */
   browser: optional(text()),
+  /** Keyed hashes: of the account and the method, and of the time of the last proof. Absent if 0.3.0 opened the session. */
+  mac: optional(bytes()),
+  confirmedMac: optional(bytes()),
 })
 /** A session that has not ended, with the present role of its account. */
 export type SessionRow = RowOf<typeof SESSION>
+/** What binds a session to its account and to the time of its last proof: see sessions.ts. */
+export type SessionMacs = { readonly mac: Uint8Array; readonly confirmedMac: Uint8Array }
 export type SessionDetails = Pick<SessionRow, 'method' | 'address' | 'browser'> & {
   /** If that was not when the session was opened. */
   readonly confirmedAt?: number
@@ -56,8 +58,10 @@ const INVITATION = defineColumns({
   madeBy: text(),
   createdAt: number(),
   expiresAt: number(),
+  /** Keyed hash of the others. Absent if 0.3.0 made it. */
+  mac: optional(bytes()),
 })
-export type InvitationRow = RowOf<typeof INVITATION>
+export type InvitationRow = Omit<RowOf<typeof INVITATION>, 'mac'> & { readonly mac?: Uint8Array | undefined }
 
 /** Sessions that were opened or last seen before these times have ended. */
 type SessionLimits = { readonly openedAfter: number; readonly seenAfter: number }
@@ -71,6 +75,7 @@ type Opening = {
   readonly details?: SessionDetails
   /** The code of the second factor, which is used up with this. */
   readonly factor?: FactorUse | undefined
+  readonly macs?: SessionMacs
 }
 
 type PasswordReset = Pick<Opening, 'password' | 'factor'> & { readonly now: number }
@@ -124,8 +129,8 @@ export const accountTable = defineTable({
 export type AccountTable = TableOf<typeof accountTable>
 
 const SELECT_SESSIONS = `SELECT id, account, role, sessions.created_at AS created_at, seen_at,
-    COALESCE(confirmed_at, sessions.created_at) AS confirmed_at, CASE password WHEN '' THEN 0 ELSE 1 END AS has_password,
-    COALESCE(method, 'password') AS method, address, browser
+    COALESCE(confirmed_at, sessions.created_at) AS confirmed_at, COALESCE(method, 'password') AS method, address, browser,
+    mac, confirmed_mac
   FROM sessions JOIN accounts ON accounts.name = sessions.account`
 const IS_OPEN = 'sessions.created_at > $2 AND seen_at > $3'
 const END_ALL = 'DELETE FROM sessions WHERE account = $1'
@@ -198,9 +203,11 @@ const createSessionWrites = (database: Database) => ({
   /** Ends all sessions of an account but one. Resolves to their number. */
   endAll: (account: string, keep: Uint8Array = new Uint8Array()) =>
     database.prepare(`${END_ALL} AND id <> $2`).run(account, keep),
-  /** The account has entered its password again. */
-  confirm: async (id: Uint8Array, at: number) =>
-    (await database.prepare('UPDATE sessions SET confirmed_at = $1 WHERE id = $2').run(at, id)) > 0,
+  /** The account has proved again who it is. */
+  confirm: async (id: Uint8Array, at: number, mac: Uint8Array) =>
+    (await database
+      .prepare('UPDATE sessions SET confirmed_at = $1, confirmed_mac = $3 WHERE id = $2')
+      .run(at, id, mac)) > 0,
   deleteExpired: ({ openedAfter, seenAfter, now }: SessionLimits & { readonly now: number }) =>
     database.transaction(async (tx) => {
       await tx
@@ -210,7 +217,7 @@ const createSessionWrites = (database: Database) => ({
     }),
 })
 
-async function openSession(tx: Database, { id, account, password, at, details, factor }: Opening) {
+async function openSession(tx: Database, { id, account, password, at, details, factor, macs }: Opening) {
   const seen = await tx
     .prepare('UPDATE accounts SET last_seen_at = $1 WHERE name = $2 AND password = $3')
     .run(at, account, password)
@@ -223,10 +230,20 @@ async function openSession(tx: Database, { id, account, password, at, details, f
     return 'second_factor_needed'
   await tx
     .prepare(
-      `INSERT INTO sessions (id, account, created_at, seen_at, confirmed_at, method, address, browser)
-       VALUES ($1, $2, $3, $3, $4, $5, $6, $7)`,
+      `INSERT INTO sessions (id, account, created_at, seen_at, confirmed_at, method, address, browser, mac, confirmed_mac)
+       VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9)`,
     )
-    .run(id, account, at, confirmedAt, method, address, browser)
+    .run(
+      id,
+      account,
+      at,
+      confirmedAt,
+      method,
+      address,
+      browser,
+      macs?.mac ?? null,
+      macs?.confirmedMac ?? null,
+    )
   return undefined
 }
 
@@ -237,7 +254,7 @@ const createInvitationWrites = (database: Database) => ({
       await refuseFormerOwner(tx, invitation.madeBy)
       await tx
         .prepare(`INSERT INTO invitations (${INVITATION.names}) VALUES (${INVITATION.places})`)
-        .run(...INVITATION.encode(invitation))
+        .run(...INVITATION.encode({ mac: undefined, ...invitation }))
     }),
   /** False when it does not exist: it was used or voided before. */
   voidInvitation: async (id: Uint8Array) =>

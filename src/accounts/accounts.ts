@@ -1,4 +1,4 @@
-import { hash, type KeyObject, randomBytes } from 'node:crypto'
+import { hash, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type AuditLog, auditBy } from '../audit/audit-log.ts'
 import type { AuditEntry } from '../audit/row.ts'
 import { AdminError } from '../contract/error.ts'
@@ -6,9 +6,9 @@ import { holdsPersonNumber } from '../contract/free-text.ts'
 import { ROLES, type Role } from '../contract/role.ts'
 import { DAY_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { toTextMac } from '../crypto/mac.ts'
+import { toMac, toTextMac } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
-import type { AccountRow, AccountTable } from './account-table.ts'
+import type { AccountRow, AccountTable, InvitationRow } from './account-table.ts'
 import type { IdentityTable } from './identity-table.ts'
 import { toBase32 } from './totp.ts'
 
@@ -51,7 +51,8 @@ async function invite(
   const expiresAt = createdAt + INVITATION_MS
   const invitation = { id, role, account, madeBy: deps.by, createdAt, expiresAt }
   const detail = `${entry.detail}, link works until ${new Date(expiresAt).toISOString()}`
-  await withAudit(deps, { ...entry, detail }, () => deps.store.accounts.invite(invitation))
+  const mac = toInvitationMac(deps.keyring['console-token'], invitation)
+  await withAudit(deps, { ...entry, detail }, () => deps.store.accounts.invite({ ...invitation, mac }))
   return { token, role, expiresAt }
 }
 
@@ -121,6 +122,28 @@ export const createToken = () => randomBytes(TOKEN_BYTES).toString('base64url')
 export const toTokenId = (key: KeyObject, token: string): Uint8Array | undefined =>
   /^[A-Za-z0-9_-]{43}$/.test(token) ? Buffer.from(toTextMac(key, token), 'hex') : undefined
 
+/** Keyed hash of columns that belong together. No token is JSON, so it is never the hash of one. */
+export const toColumnMac = (key: KeyObject, columns: readonly (string | number | null)[]): Buffer =>
+  toMac(key, Buffer.from(JSON.stringify(columns)))
+
+export const isMac = (found: Uint8Array | undefined, mac: Uint8Array): boolean =>
+  found?.length === mac.length && timingSafeEqual(found, mac)
+
+/** Who has a link, and can write to the database, cannot make it one for another account. */
+export const toInvitationMac = (
+  key: KeyObject,
+  { id, role, account, madeBy, createdAt, expiresAt }: InvitationRow,
+): Buffer =>
+  toColumnMac(key, [
+    'invitation',
+    Buffer.from(id).toString('hex'),
+    role,
+    account ?? null,
+    madeBy,
+    createdAt,
+    expiresAt,
+  ])
+
 /** What the provider has said about a person, with a valid signature. */
 export type Claims = { readonly iss: string; readonly sub: string; readonly [name: string]: unknown }
 
@@ -149,7 +172,8 @@ export async function findSsoAccount(deps: Deps, claims: Claims, rules: ClaimRul
   if (!role) throw new AdminError('sso_no_role')
   const id = toTextMac(key, JSON.stringify(['identity', claims.iss, claims.sub]))
   const name =
-    (await store.identities.find(id)) ?? (await createAccount(deps, id, toName(claims, rules), role))
+    (await findIdentity(deps, id, toName(claims, rules))) ??
+    (await createAccount(deps, id, toName(claims, rules), role))
   const account = await store.accounts.find(name)
   // Removed at this moment.
   if (!account) throw new AdminError('sso_failed')
@@ -161,16 +185,35 @@ export async function findSsoAccount(deps: Deps, claims: Claims, rules: ClaimRul
   return { ...account, role }
 }
 
-async function createAccount({ store, audit }: Deps, id: string, name: string, role: Role): Promise<string> {
+/**
+ * The name of the account of an identity. An identity of which 0.3.0 made the account is not bound to it: it must have the name
+ * that the claims give, and is bound then. Throws `sso_failed` if it has another: somebody may have changed it.
+ */
+async function findIdentity({ store, key }: Deps, id: string, claimed: string): Promise<string | undefined> {
+  const found = await store.identities.find(id)
+  if (!found) return undefined
+  const { account } = found
+  const mac = toIdentityMac(key, id, account)
+  if (isMac(found.mac, mac)) return account
+  if (account !== claimed) throw new AdminError('sso_failed')
+  await store.identities.bind(id, mac)
+  return account
+}
+
+const toIdentityMac = (key: KeyObject, id: string, account: string) =>
+  toColumnMac(key, ['identity-account', id, account])
+
+async function createAccount(deps: Deps, id: string, name: string, role: Role): Promise<string> {
+  const { store, audit, key } = deps
   // Never an account that exists: the provider, or its user, chooses the name.
   if (await store.accounts.find(name)) throw new AdminError('sso_name_taken')
   const detail = `${name}, ${role}, by single sign-on`
   const isDone = await withAudit({ audit, by: name }, { phase: 'account_created', detail }, () =>
-    store.identities.create({ id, name, role, at: steadyNow() }),
+    store.identities.create({ id, name, role, at: steadyNow(), mac: toIdentityMac(key, id, name) }),
   )
   if (isDone) return name
   // Of two first sign-ins at the same moment, the other came first.
-  const found = await store.identities.find(id)
+  const found = await findIdentity(deps, id, name)
   if (found === undefined) throw new AdminError('sso_name_taken')
   return found
 }

@@ -1,3 +1,4 @@
+import type { SignInMethod } from '../contract/role.ts'
 import type { Database } from '../database/database.ts'
 import { UserError } from '../errors.ts'
 
@@ -77,14 +78,19 @@ export async function hasFactor(tx: Database, account: string): Promise<boolean>
   return row !== undefined
 }
 
-/** The session that has set up a second factor. Those that were opened without one end. It may have ended meanwhile itself. */
+/** The session that has set up a second factor, and the hash that binds it to its new method: see sessions.ts. */
+export type KeptSession = { readonly session: Uint8Array; readonly sessionMac?: Uint8Array | undefined }
+
+/** Sessions that were opened without the factor end. The one that is kept may have ended meanwhile itself. */
 export async function keepSession(
   tx: Database,
   account: string,
-  session: Uint8Array,
-  method: string,
+  { session, sessionMac }: KeptSession,
+  method: SignInMethod,
 ): Promise<void> {
   await tx.prepare('DELETE FROM sessions WHERE account = $1 AND id <> $2').run(account, session)
-  const kept = await tx.prepare('UPDATE sessions SET method = $2 WHERE id = $1').run(session, method)
+  const kept = await tx
+    .prepare('UPDATE sessions SET method = $2, mac = $3 WHERE id = $1')
+    .run(session, method, sessionMac ?? null)
   if (kept === 0) throw new UserError('Your session has ended. Sign in again. Nothing was changed.')
 }

@@ -14,6 +14,7 @@ import {
   finishRemoval,
   insertCodes,
   insertFirstCodes,
+  type KeptSession,
   keepSession,
   lockAccount,
 } from './factor-rows.ts'
@@ -32,15 +33,13 @@ export type FactorRow = {
   readonly recoveryCodes: number
 }
 
-type NewTotp = {
+type NewTotp = KeptSession & {
   readonly account: string
   readonly sealed: Uint8Array
   readonly step: number
   readonly at: number
   /** Stored if the account has none yet. */
   readonly recoveryHashes: readonly string[]
-  /** The session that set it up. It has proved the code; the others end. */
-  readonly session: Uint8Array
 }
 
 /** Second factors of the accounts of the console. */
@@ -96,7 +95,7 @@ export const factorTable = defineTable({
 export type FactorTable = TableOf<typeof factorTable>
 
 async function addTotp(tx: Database, added: NewTotp): Promise<AddedFactor> {
-  const { account, sealed, step, at, recoveryHashes, session } = added
+  const { account, sealed, step, at, recoveryHashes } = added
   await lockAccount(tx, account)
   const inserted = await tx
     .prepare(
@@ -104,6 +103,6 @@ async function addTotp(tx: Database, added: NewTotp): Promise<AddedFactor> {
     )
     .run(account, sealed, step, at)
   if (inserted === 0) throw new UserError('This account has an authenticator app already. Remove it first.')
-  await keepSession(tx, account, session, 'code')
+  await keepSession(tx, account, added, 'code')
   return insertFirstCodes(tx, account, recoveryHashes)
 }

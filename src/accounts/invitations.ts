@@ -3,7 +3,7 @@ import { holdsPersonNumber, PERSON_NUMBER_RULE } from '../contract/free-text.ts'
 import { steadyNow } from '../contract/time.ts'
 import { AppError, UserError } from '../errors.ts'
 import type { AccountTable, InvitationRow } from './account-table.ts'
-import { type AccountDeps, type LinkDeps, toTokenId, withAudit } from './accounts.ts'
+import { type AccountDeps, isMac, type LinkDeps, toInvitationMac, toTokenId, withAudit } from './accounts.ts'
 import type { FactorUse } from './factor-rows.ts'
 import { type Passwords, refuseWeakPassword } from './passwords.ts'
 import type { Invitation, OpenInvitation } from './views.ts'
@@ -83,9 +83,11 @@ function setPassword(
 type FindDeps = Pick<LinkDeps, 'store' | 'keyring'>
 
 async function findInvitation({ store, keyring }: FindDeps, token: string): Promise<InvitationRow> {
-  const id = toTokenId(keyring['console-token'], token)
+  const key = keyring['console-token']
+  const id = toTokenId(key, token)
   const invitation = id && (await store.accounts.findInvitation(id, steadyNow()))
-  if (!invitation) throw new AdminError('invitation_void')
+  if (!invitation || !isMac(invitation.mac, toInvitationMac(key, invitation)))
+    throw new AdminError('invitation_void')
   return invitation
 }
 

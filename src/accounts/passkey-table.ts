@@ -14,7 +14,14 @@ import {
 } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
 import { UserError } from '../errors.ts'
-import { type AddedFactor, finishRemoval, insertFirstCodes, keepSession, lockAccount } from './factor-rows.ts'
+import {
+  type AddedFactor,
+  finishRemoval,
+  insertFirstCodes,
+  type KeptSession,
+  keepSession,
+  lockAccount,
+} from './factor-rows.ts'
 
 const PASSKEY = defineColumns({
   /** The credential id of the authenticator. */
@@ -35,13 +42,12 @@ export type PasskeyRow = RowOf<typeof PASSKEY>
 
 type UsedChallenge = { readonly challenge: string; readonly expiresAt: number }
 
-type NewPasskey = UsedChallenge & {
-  readonly passkey: PasskeyRow
-  /** Stored if the account has none yet. */
-  readonly recoveryHashes: readonly string[]
-  /** The session that has added it; the others end. */
-  readonly session: Uint8Array
-}
+type NewPasskey = UsedChallenge &
+  KeptSession & {
+    readonly passkey: PasskeyRow
+    /** Stored if the account has none yet. */
+    readonly recoveryHashes: readonly string[]
+  }
 
 type PasskeyUse = UsedChallenge & {
   readonly id: string
@@ -93,7 +99,7 @@ export type PasskeyTable = TableOf<typeof passkeyTable>
 
 async function addPasskey(
   tx: Database,
-  { passkey, recoveryHashes, session, ...challenge }: NewPasskey,
+  { passkey, recoveryHashes, session, sessionMac, ...challenge }: NewPasskey,
 ): Promise<AddedFactor | undefined> {
   const { account } = passkey
   await lockAccount(tx, account)
@@ -105,7 +111,7 @@ async function addPasskey(
     .prepare(`INSERT INTO passkeys (${PASSKEY.names}) VALUES (${PASSKEY.places}) ON CONFLICT (id) DO NOTHING`)
     .run(...PASSKEY.encode({ ...passkey, lastUsedAt: undefined }))
   if (inserted === 0) throw new UserError('This passkey is in use already.')
-  await keepSession(tx, account, session, 'passkey')
+  await keepSession(tx, account, { session, sessionMac }, 'passkey')
   return insertFirstCodes(tx, account, recoveryHashes)
 }
 

@@ -20,7 +20,7 @@ import {
   refuseLastFactor,
   refuseWithoutPassword,
 } from './second-factors.ts'
-import { toSessionId } from './sessions.ts'
+import type { Sessions } from './sessions.ts'
 
 /** Loaded with the first use, so that the server starts faster and needs less memory. */
 const load = () => import('@simplewebauthn/server')
@@ -219,25 +219,29 @@ export type PasskeyActions = {
   readonly confirm: (actor: Actor, site: PasskeySite, response: AuthenticationResponseJSON) => Promise<void>
 }
 
-export function createPasskeyActions({ context: { audit, store }, key }: FactorDeps): PasskeyActions {
+export function createPasskeyActions(
+  { context: { audit, store }, key }: FactorDeps,
+  sessions: Pick<Sessions, 'confirm' | 'toKept'>,
+): PasskeyActions {
   const { passkeys, accounts } = store
   const change = <T>({ name }: Actor, phase: string, detail: string, work: () => Promise<T>) =>
     withAudit({ audit, by: name }, { phase, detail: `${name}, passkey ${detail}` }, work)
   return {
-    beginAdd: async ({ name }, site) => {
-      await refuseWithoutPassword(accounts, name)
+    beginAdd: async (actor, site) => {
+      const { name } = actor
+      refuseWithoutPassword(actor)
       return createRegistrationOptions(key(), site, name, await passkeys.list(name))
     },
     finishAdd: async (actor, site, { name: label, response }) => {
       const name = readName(label)
-      await refuseWithoutPassword(accounts, actor.name)
+      refuseWithoutPassword(actor)
       const { passkey, challenge } = await readRegistration(key(), site, actor.name, response)
       const { codes, hashes } = createHashedCodes(key(), actor.name)
       const { hasNewCodes } = await change(actor, 'second_factor_added', name, async () => {
         const added = await passkeys.add({
           passkey: { ...passkey, name },
           recoveryHashes: hashes,
-          session: toSessionId(actor),
+          ...sessions.toKept(actor, 'passkey'),
           challenge: challenge.id,
           expiresAt: challenge.expiresAt,
         })
@@ -267,9 +271,7 @@ export function createPasskeyActions({ context: { audit, store }, key }: FactorD
       const { account } = await usePasskey(key(), passkeys, site, `confirm ${actor.session}`, response)
       if (account !== actor.name) throw new AdminError('wrong_passkey')
       const entry = { phase: 'confirmed', detail: 'with a passkey' }
-      const isDone = await withAudit({ audit, by: actor.name }, entry, () =>
-        accounts.confirm(toSessionId(actor), steadyNow()),
-      )
+      const isDone = await withAudit({ audit, by: actor.name }, entry, () => sessions.confirm(actor))
       if (!isDone) throw new AdminError('signed_out')
     },
   }

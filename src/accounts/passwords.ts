@@ -3,12 +3,11 @@ import { promisify } from 'node:util'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { AdminError } from '../contract/error.ts'
 import type { Actor } from '../contract/role.ts'
-import { steadyNow } from '../contract/time.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { AccountRow, AccountTable } from './account-table.ts'
 import { withAudit } from './accounts.ts'
-import { isConfirmed, toSessionId } from './sessions.ts'
+import { isConfirmed, type Sessions, toSessionId } from './sessions.ts'
 import { type Throttle, type ThrottleKey, toConfirmThrottleKeys, tooManyTriesError } from './throttle.ts'
 
 /** Hashes and compares passwords: argon2id with a secret that is not in the database. */
@@ -170,23 +169,25 @@ type Deps = {
   readonly store: { readonly accounts: AccountTable }
   readonly passwords: Passwords
   readonly check: PasswordCheck
+  readonly sessions: Pick<Sessions, 'confirm'>
 }
 
-export function createPasswordActions({ audit, store, passwords, check }: Deps): PasswordActions {
+export function createPasswordActions({ audit, store, passwords, check, sessions }: Deps): PasswordActions {
   const confirm = ({ name }: Actor, password: string) =>
     check({ name, password, throttleKeys: toConfirmThrottleKeys(name), isKnown: true })
   return {
     confirmPassword: async (actor, password) => {
       if (actor.token !== undefined) throw new AdminError('session_required')
       if (password !== undefined) return void (await confirm(actor, password))
-      if ((await store.accounts.find(actor.name))?.password !== '')
+      // By the session, which is bound to its method: an empty column of the account is not.
+      if (actor.method !== 'sso')
         throw new AppError('validation_failed', { errors: { password: ['password is required'] } })
       if (!isConfirmed(actor)) throw new AdminError('confirm_first')
     },
     confirmSession: async (actor, password) => {
       await confirm(actor, password)
       const isDone = await withAudit({ audit, by: actor.name }, { phase: 'confirmed' }, () =>
-        store.accounts.confirm(toSessionId(actor), steadyNow()),
+        sessions.confirm(actor),
       )
       if (!isDone) throw new AdminError('signed_out')
     },

@@ -11,7 +11,7 @@ import { type AccountDeps, findAccount, withAudit } from './accounts.ts'
 import { type FactorUse, LAST_FACTOR } from './factor-rows.ts'
 import type { FactorRow, FactorTable } from './factor-table.ts'
 import type { PasskeyRow, PasskeyTable } from './passkey-table.ts'
-import { toSessionId } from './sessions.ts'
+import type { Sessions } from './sessions.ts'
 import type { Throttle } from './throttle.ts'
 import { toCodeThrottleKeys } from './throttle.ts'
 import { findStep, toBase32 } from './totp.ts'
@@ -46,7 +46,10 @@ export type SecondFactors = {
   readonly renewRecoveryCodes: (actor: Actor) => Promise<readonly string[]>
 }
 
-export function createSecondFactors({ context: { audit, store }, key, throttle }: FactorDeps): SecondFactors {
+export function createSecondFactors(
+  { context: { audit, store }, key, throttle }: FactorDeps,
+  sessions: Pick<Sessions, 'toKept'>,
+): SecondFactors {
   const { factors } = store
   const change = <T>({ name }: Actor, phase: string, detail: string, work: () => Promise<T>) =>
     withAudit({ audit, by: name }, { phase, detail: `${name}, ${detail}` }, work)
@@ -59,8 +62,9 @@ export function createSecondFactors({ context: { audit, store }, key, throttle }
         recovery_codes: recoveryCodes,
       }
     },
-    beginTotp: async ({ name }) => {
-      await refuseWithoutPassword(store.accounts, name)
+    beginTotp: async (actor) => {
+      const { name } = actor
+      refuseWithoutPassword(actor)
       if ((await factors.find(name)).totp) throw new UserError(HAS_TOTP)
       const { secret, token } = createSetup(key(), name)
       return { secret: toBase32(secret), token }
@@ -79,7 +83,7 @@ export function createSecondFactors({ context: { audit, store }, key, throttle }
       const sealed = sealTotp(key(), name, secret)
       const added = { account: name, sealed, step, at: steadyNow(), recoveryHashes: hashes }
       const { hasNewCodes } = await change(actor, 'second_factor_added', 'authenticator app', () =>
-        factors.addTotp({ ...added, session: toSessionId(actor) }),
+        factors.addTotp({ ...added, ...sessions.toKept(actor, 'code') }),
       )
       return hasNewCodes ? codes : []
     },
@@ -120,8 +124,8 @@ export async function refuseLastFactor(table: FactorTable, account: string): Pro
 }
 
 /** The provider of single sign-on decides about the factors of its accounts, and can withdraw them. */
-export async function refuseWithoutPassword(table: AccountTable, account: string): Promise<void> {
-  if ((await table.find(account))?.password === '')
+export function refuseWithoutPassword({ method }: Actor): void {
+  if (method === 'sso')
     throw new UserError('This account signs in through your identity provider. Set up second factors there.')
 }
 

@@ -9,9 +9,9 @@ import { isStoreFailure } from '../database/failure.ts'
 import { UserError } from '../errors.ts'
 import { createBoundedMap } from '../keys/bounded-map.ts'
 import { VERSION } from '../version.ts'
-import type { AccountRow, AccountTable, SessionDetails, SessionRow } from './account-table.ts'
-import { type AccountDeps, createToken, toTokenId, withAudit } from './accounts.ts'
-import type { FactorUse } from './factor-rows.ts'
+import type { AccountRow, AccountTable, SessionDetails, SessionMacs, SessionRow } from './account-table.ts'
+import { type AccountDeps, createToken, isMac, toColumnMac, toTokenId, withAudit } from './accounts.ts'
+import type { FactorUse, KeptSession } from './factor-rows.ts'
 import type { OpenSession, Session } from './views.ts'
 
 const LIFE_MS = 8 * HOUR_MS
@@ -42,6 +42,10 @@ export type Sessions = {
     details: SessionDetails,
     factor?: FactorUse,
   ) => Promise<string>
+  /** The account has proved again who it is. False when the session has ended. */
+  readonly confirm: (actor: Actor) => Promise<boolean>
+  /** The session after it has set up a second factor. */
+  readonly toKept: (actor: Actor, method: SignInMethod) => KeptSession
   readonly end: (actor: Actor) => Promise<void>
 }
 
@@ -51,7 +55,7 @@ export function createSessions(
   key: () => KeyObject,
   required: RequiredRoles = 'off',
 ): Sessions {
-  const { find, findKnown, forget } = createSessionReads(table)
+  const { find, findKnown, forget } = createSessionReads(table, key)
   return {
     findActor: async (token, { isActivity, worksWithoutStore }) => {
       const id = toTokenId(key(), token)
@@ -72,16 +76,55 @@ export function createSessions(
     open: async ({ name, password }, details, factor) => {
       const token = createToken()
       const id = toTokenId(key(), token) as Uint8Array
-      const opening = { id, account: name, password, at: steadyNow(), details, factor }
+      const at = steadyNow()
+      const macs = toSessionMacs(key(), { confirmedAt: at, ...details, id, account: name })
+      const opening = { id, account: name, password, at, details, factor, macs }
       const refusal = await table.open(opening)
       if (refusal) throw new AdminError(refusal)
       return token
+    },
+    confirm: (actor) => {
+      const [id, at] = [toSessionId(actor), steadyNow()]
+      return table.confirm(id, at, toConfirmedMac(key(), { id, confirmedAt: at }))
+    },
+    toKept: (actor, method) => {
+      const session = toSessionId(actor)
+      return { session, sessionMac: toAccountMac(key(), { id: session, account: actor.name, method }) }
     },
     end: async (actor) => {
       forget(toSessionId(actor))
       await table.end(toSessionId(actor))
     },
   }
+}
+
+/**
+ * Binds the columns of a session that give rights: who can only write to the database cannot give his own session to another
+ * account, nor make it count as confirmed.
+ */
+export const toSessionMacs = (
+  key: KeyObject,
+  row: Pick<SessionRow, 'id' | 'account' | 'method' | 'confirmedAt'>,
+): SessionMacs => ({
+  mac: toAccountMac(key, row),
+  confirmedMac: toConfirmedMac(key, row),
+})
+
+const toAccountMac = (
+  key: KeyObject,
+  { id, account, method }: Pick<SessionRow, 'id' | 'account' | 'method'>,
+) => toColumnMac(key, ['session', toHex(id), account, method])
+
+const toConfirmedMac = (key: KeyObject, { id, confirmedAt }: Pick<SessionRow, 'id' | 'confirmedAt'>) =>
+  toColumnMac(key, ['confirmed', toHex(id), confirmedAt])
+
+const toHex = (id: Uint8Array) => Buffer.from(id).toString('hex')
+
+/** The session as far as it is bound. Undefined if its account or its method was changed. */
+function toBound(key: KeyObject, row: SessionRow): SessionRow | undefined {
+  const { mac, confirmedMac } = toSessionMacs(key, row)
+  if (!isMac(row.mac, mac)) return undefined
+  return isMac(row.confirmedMac, confirmedMac) ? row : { ...row, confirmedAt: 0 }
 }
 
 const MAX_KNOWN = 1000
@@ -93,20 +136,17 @@ const LATE = Symbol('late')
  * While the store cannot be read, or hangs, the pages that are open go on with what they show by themselves: for sessions that this process
  * has seen open, until they would have ended without activity.
  */
-function createSessionReads(table: Pick<AccountTable, 'findSession'>) {
+function createSessionReads(table: Pick<AccountTable, 'findSession'>, key: () => KeyObject) {
   const known = createBoundedMap<string, SessionRow>(MAX_KNOWN)
-  const toName = (id: Uint8Array) => Buffer.from(id).toString('hex')
   const find = async (id: Uint8Array, now: number): Promise<SessionRow | undefined> => {
-    const row = await table.findSession(id, toLimits(now))
-    if (row && !isAhead(row, now)) {
-      known.set(toName(id), row)
-      return row
-    }
-    known.delete(toName(id))
-    return undefined
+    const found = await table.findSession(id, toLimits(now))
+    const row = found && !isAhead(found, now) ? toBound(key(), found) : undefined
+    if (row) known.set(toHex(id), row)
+    else known.delete(toHex(id))
+    return row
   }
   const findKnown = async (id: Uint8Array, now: number): Promise<SessionRow | undefined> => {
-    const row = known.get(toName(id))
+    const row = known.get(toHex(id))
     if (!row) return find(id, now)
     const found = await Promise.race([find(id, now), pause(MAX_WAIT_MS, LATE, { ref: false })]).catch(
       (error: unknown) => {
@@ -118,7 +158,7 @@ function createSessionReads(table: Pick<AccountTable, 'findSession'>) {
     const { openedAfter, seenAfter } = toLimits(now)
     return row.createdAt > openedAfter && row.seenAt > seenAfter ? row : undefined
   }
-  return { find, findKnown, forget: (id: Uint8Array) => known.delete(toName(id)) }
+  return { find, findKnown, forget: (id: Uint8Array) => known.delete(toHex(id)) }
 }
 
 export const toSessionId = ({ session }: Actor): Uint8Array => Buffer.from(session, 'hex')
@@ -126,7 +166,7 @@ export const toSessionId = ({ session }: Actor): Uint8Array => Buffer.from(sessi
 const toActor = ({ id, account, role, method, confirmedAt }: SessionRow): Actor => ({
   name: account,
   role,
-  session: Buffer.from(id).toString('hex'),
+  session: toHex(id),
   method,
   confirmedAt,
 })
@@ -135,7 +175,8 @@ const toSession = (row: SessionRow, required: RequiredRoles): Session => ({
   name: row.account,
   role: row.role,
   method: row.method,
-  has_password: row.hasPassword,
+  // Not from the account: its column is not bound.
+  has_password: row.method !== 'sso',
   must_set_up: lacksFactor(row, required),
   idle_until: toTime(Math.min(row.seenAt + IDLE_MS, row.createdAt + LIFE_MS)),
   expires_at: toTime(row.createdAt + LIFE_MS),

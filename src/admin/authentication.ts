@@ -86,7 +86,7 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
   const factorDeps = { context, key: () => context.keyring()['second-factor'], throttle }
   const checkFactor = createSecondFactorCheck(factorDeps)
   const check = createPasswordCheck({ context, passwords, throttle })
-  const passkeys = createPasskeyActions(factorDeps)
+  const passkeys = createPasskeyActions(factorDeps, sessions)
   const open = createOpenSession({ audit, sessions, devices })
 
   /** A reset link replaces the password, not the second factor. */
@@ -100,7 +100,7 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
   return {
     findActor: sessions.findActor,
     describe: sessions.describe,
-    factors: createSecondFactors(factorDeps),
+    factors: createSecondFactors(factorDeps, sessions),
     signIn: async ({ name: typed, password, code, address, browser, device }) => {
       const name = typed.trim().toLowerCase()
       const known = devices.open(name, device)
@@ -129,7 +129,7 @@ export function createAuthentication(context: Context, now = steadyNow): Authent
     },
     signOut: (actor) =>
       withAudit({ audit, by: actor.name }, { phase: 'signed_out' }, () => sessions.end(actor)),
-    ...createPasswordActions({ audit, store, passwords, check }),
+    ...createPasswordActions({ audit, store, passwords, check, sessions }),
     accept: async (acceptance, origin) => {
       const { method, factor } = await checkAcceptance(acceptance)
       const account = await acceptInvitation(

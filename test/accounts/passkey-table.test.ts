@@ -189,7 +189,7 @@ describeEngines(ENGINES, (engine) => {
       const create = (account = name) =>
         store.identities.create({ id, name: account, role: 'operator', at: NOW })
       expect((await Promise.all([create(), create(`${name}-x`)])).toSorted()).toEqual([false, true])
-      const found = (await store.identities.find(id)) ?? ''
+      const found = (await store.identities.find(id))?.account ?? ''
       expect(await store.accounts.find(found)).toMatchObject({ role: 'operator', password: '' })
       const other = found === name ? `${name}-x` : name
       expect(await store.accounts.find(other)).toBeUndefined()

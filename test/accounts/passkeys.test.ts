@@ -1,6 +1,7 @@
 import { createHash, createSecretKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPasskeyActions, type PasskeyActions, toPasskeySite } from '../../src/accounts/passkeys.ts'
+import { createSessions } from '../../src/accounts/sessions.ts'
 import type { Actor } from '../../src/contract/role.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
@@ -15,7 +16,10 @@ beforeAll(async () => {
   server = await openTestApp()
   const { audit, store } = server.context
   const deps = { context: { audit, store }, key: () => KEY }
-  actions = createPasskeyActions(deps as unknown as Parameters<typeof createPasskeyActions>[0])
+  actions = createPasskeyActions(
+    deps as unknown as Parameters<typeof createPasskeyActions>[0],
+    createSessions(store.accounts, () => KEY),
+  )
 })
 afterAll(() => server.close())
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { KeyRow } from '../../src/keys/key-table.ts'
 import { bearer, PHONE } from '../app.ts'
-import { openTestConsole, type TestConsole, type TestResponse } from './test-console.ts'
+import { bindSessions, openTestConsole, type TestConsole, type TestResponse } from './test-console.ts'
 
 let at: TestConsole
 const cookies: Record<string, string> = {}
@@ -207,10 +207,12 @@ describe('revoking and rolling', () => {
       const { status, json } = await at.request(path, { cookie, body })
       return [status, json().code]
     }
-    const age = (ms: number) =>
-      at.context.store.database
+    const age = async (ms: number) => {
+      await at.context.store.database
         .prepare("UPDATE sessions SET confirmed_at = $1 WHERE account = 'oye'")
         .run(Date.now() - ms)
+      await bindSessions(at.context)
+    }
     const [live, test] = [await at.createKey({ mode: 'live' }), await at.createKey()]
     const [liveId, testId] = [live.slice(9, 17), test.slice(9, 17)]
     await age(11 * 60_000)

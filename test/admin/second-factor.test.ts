@@ -4,7 +4,13 @@ import { toCode, toStep } from '../../src/accounts/totp.ts'
 import type { Session } from '../../src/admin/sessions.ts'
 import type { Role } from '../../src/contract/role.ts'
 import { fromBase32 } from './base32.ts'
-import { openTestConsole, type TestConsole, type TestResponse, toCookie } from './test-console.ts'
+import {
+  bindSessions,
+  openTestConsole,
+  type TestConsole,
+  type TestResponse,
+  toCookie,
+} from './test-console.ts'
 
 const PASSWORD = 'a well-kept secret'
 
@@ -174,10 +180,12 @@ describe('an authenticator app', () => {
     const cookie = await makeAccount('halima')
     await setUp(cookie)
     const { database } = server.context.store
-    const age = (ms: number) =>
-      database
+    const age = async (ms: number) => {
+      await database
         .prepare('UPDATE sessions SET confirmed_at = $1 WHERE account = $2')
         .run(Date.now() - ms, 'halima')
+      await bindSessions(server.context)
+    }
     await age(11 * 60_000)
     const remove = () => post('/admin/session/factors/totp/remove', {}, cookie)
     expect(codeOf(await remove())).toEqual([403, 'confirm_first'])

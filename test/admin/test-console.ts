@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createToken, toTokenId } from '../../src/accounts/accounts.ts'
+import { toSessionMacs } from '../../src/accounts/sessions.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Context } from '../../src/context/context.ts'
 import { toCommandAuthor } from '../../src/contract/free-text.ts'
@@ -98,11 +99,19 @@ export async function createSession(
     await accounts.accept(id, { name, role, password: 'none', createdAt: now, lastSeenAt: undefined })
   }
   const token = createToken()
-  await accounts.open({
-    id: toTokenId(keyring()['console-token'], token) as Uint8Array,
-    account: name,
-    password: 'none',
-    at: now,
-  })
+  const key = keyring()['console-token']
+  const session = toTokenId(key, token) as Uint8Array
+  const bound = { id: session, account: name, method: 'password', confirmedAt: now } as const
+  const opening = { id: session, account: name, password: 'none', at: now }
+  await accounts.open({ ...opening, macs: toSessionMacs(key, bound) })
   return `tabbat_console=${token}`
+}
+
+/** After a test has changed sessions in the database: as if the server had written them so. */
+export async function bindSessions({ store: { database, accounts }, keyring }: Context): Promise<void> {
+  const update = database.prepare('UPDATE sessions SET mac = $1, confirmed_mac = $2 WHERE id = $3')
+  for (const row of await accounts.listSessions(undefined, { openedAfter: 0, seenAfter: 0 })) {
+    const { mac, confirmedMac } = toSessionMacs(keyring()['console-token'], row)
+    await update.run(mac, confirmedMac, row.id)
+  }
 }

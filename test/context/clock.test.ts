@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createToken, toTokenId } from '../../src/accounts/accounts.ts'
-import { createSessions, WITHOUT_ACTIVITY } from '../../src/accounts/sessions.ts'
+import { createSessions, toSessionMacs, WITHOUT_ACTIVITY } from '../../src/accounts/sessions.ts'
 import { claimChain } from '../../src/audit/chain-claim.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import type { Store } from '../../src/context/store.ts'
@@ -74,7 +74,9 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     })
     const open = async (at: number) => {
       const token = createToken()
-      await store.accounts.open({ id: toTokenId(key, token) as Uint8Array, account: 'ada', password, at })
+      const session = { id: toTokenId(key, token) as Uint8Array, account: 'ada' }
+      const macs = toSessionMacs(key, { ...session, method: 'password', confirmedAt: at })
+      await store.accounts.open({ ...session, password, at, macs })
       return sessions.findActor(token, WITHOUT_ACTIVITY)
     }
     expect((await open(now))?.name).toBe('ada')

@@ -1,12 +1,12 @@
 import { createHash, createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createToken } from '../../src/accounts/accounts.ts'
+import { createToken, findSsoAccount, resetAccount } from '../../src/accounts/accounts.ts'
 import { createBlankRecord } from '../../src/contract/record.ts'
 import { BrokenSeal } from '../../src/crypto/seal.ts'
 import { createSecretText } from '../../src/keys/api-key.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
-import { openTestConsole, type TestConsole } from '../admin/test-console.ts'
+import { bindSessions, openTestConsole, type TestConsole } from '../admin/test-console.ts'
 import { bearer } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
@@ -95,6 +95,67 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     await write(sql, toPlainHash(token), 'owner', now, now, 'password')
     const answer = await server.request('/admin/overview', { cookie: `tabbat_console=${token}` })
     expect(answer.status).toBe(401)
+  })
+
+  it('cannot use a session of his own for another account, or as confirmed', async () => {
+    const cookie = await server.openSession('viewer', 'mallory')
+    const statusOf = async (body?: object) =>
+      (await server.request(body ? '/admin/invitations' : '/admin/accounts', { cookie, body })).status
+    const set = (column: string, value: string | number) =>
+      write(`UPDATE sessions SET ${column} = $1 WHERE account = 'mallory'`, value)
+    expect(await statusOf()).toBe(403)
+    await write("UPDATE accounts SET role = 'owner' WHERE name = 'mallory'")
+    expect(await statusOf({ role: 'viewer' })).toBe(200)
+    await set('confirmed_at', 1)
+    await bindSessions(server.context)
+    await set('confirmed_at', Date.now())
+    expect([await statusOf(), await statusOf({ role: 'viewer' })]).toEqual([200, 403])
+    await set('method', 'sso')
+    expect(await statusOf()).toBe(401)
+    await set('method', 'password')
+    expect(await statusOf()).toBe(200)
+    await set('account', 'owner')
+    expect(await statusOf()).toBe(401)
+    await write("DELETE FROM sessions WHERE account = 'owner'")
+  })
+
+  it('cannot do without the password of an account by emptying it', async () => {
+    const cookie = await server.openSession('owner', 'emptied')
+    await write("UPDATE accounts SET password = '' WHERE name = 'emptied'")
+    const body = { kind: 'nin', number: PEOPLE[0].nin, reason: 'a reason that is long enough' }
+    const answer = await server.request('/admin/records/reveal', { cookie, body })
+    expect([answer.status, answer.json().errors]).toEqual([422, { password: ['password is required'] }])
+  })
+
+  it('cannot make a one-time link of his own one for another account', async () => {
+    const { store, audit, keyring } = server.context
+    await server.openSession('viewer', 'trudy')
+    const deps = { store, audit, keyring: keyring(), by: 'root (cli)' }
+    const { token } = await resetAccount(deps, 'trudy')
+    const inspect = async () =>
+      (await server.request('/admin/invitations/inspect', { body: { token } })).status
+    expect(await inspect()).toBe(200)
+    await write("UPDATE invitations SET account = 'owner' WHERE account = 'trudy'")
+    expect(await inspect()).toBe(410)
+  })
+
+  it('cannot give his identity of single sign-on to another account', async () => {
+    const { store, audit, keyring } = server.context
+    const deps = { store, audit, key: keyring()['second-factor'] }
+    const rules = { nameClaim: 'name', roleClaim: 'role', roles: { viewer: ['staff'] } }
+    const claims = { iss: 'https://login.example.com', sub: 'eve', role: 'staff' }
+    const signIn = async (name: string) => (await findSsoAccount(deps, { ...claims, name }, rules)).name
+    expect(await signIn('eve')).toBe('eve')
+    // Renamed at the provider.
+    expect(await signIn('eve.obi')).toBe('eve')
+    await write("UPDATE account_identities SET account = 'owner' WHERE account = 'eve'")
+    await expect(signIn('eve')).rejects.toThrow('did not confirm')
+    await write("UPDATE account_identities SET mac = NULL WHERE account = 'owner'")
+    await expect(signIn('eve')).rejects.toThrow('did not confirm')
+    // An account that 0.3.0 made is bound at the next sign-in with its name.
+    await write("UPDATE account_identities SET account = 'eve' WHERE account = 'owner'")
+    await expect(signIn('eve.obi')).rejects.toThrow('did not confirm')
+    expect([await signIn('eve'), await signIn('eve.obi')]).toEqual(['eve', 'eve'])
   })
 
   it('cannot make an invitation to the console', async () => {

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { createToken, toTokenId } from '../../src/accounts/accounts.ts'
+import { toSessionMacs } from '../../src/accounts/sessions.ts'
 import { loadConfig } from '../../src/context/config.ts'
 import { toCommandAuthor } from '../../src/contract/free-text.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
@@ -57,7 +58,9 @@ async function fillLog(dataDir: string): Promise<string> {
   await store.accounts.invite({ ...invitation, expiresAt: now + 60_000 })
   const password = 'none'
   await store.accounts.accept(id, { name: 'ada', role, password, createdAt: now, lastSeenAt: undefined })
-  await store.accounts.open({ id, account: 'ada', password, at: now })
+  const bound = { id, account: 'ada', method: 'password', confirmedAt: now } as const
+  const macs = toSessionMacs(keyring()['console-token'], bound)
+  await store.accounts.open({ id, account: 'ada', password, at: now, macs })
   await close()
   return token
 }

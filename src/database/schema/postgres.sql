@@ -689,7 +689,8 @@ CREATE TABLE accounts (
   last_seen_at BIGINT
 );
 
--- Sessions, under the keyed hash of a random token. `confirmed_at` is when the account last entered its password again.
+-- Sessions, under the keyed hash of a random token. `confirmed_at` is when the account last entered its password again. Keyed hashes
+-- bind account, method and that time: who can only write here cannot change them.
 CREATE TABLE sessions (
   id BYTEA PRIMARY KEY,
   account TEXT NOT NULL,
@@ -698,18 +699,21 @@ CREATE TABLE sessions (
   method TEXT,
   address TEXT,
   browser TEXT,
-  confirmed_at BIGINT
+  confirmed_at BIGINT,
+  mac BYTEA,
+  confirmed_mac BYTEA
 );
 CREATE INDEX sessions_account ON sessions (account);
 
--- Invitations, under the keyed hash of a random token.
+-- Invitations, under the keyed hash of a random token. `mac` is a keyed hash of the other columns.
 CREATE TABLE invitations (
   id BYTEA PRIMARY KEY,
   role TEXT NOT NULL,
   account TEXT,
   made_by TEXT NOT NULL,
   created_at BIGINT NOT NULL,
-  expires_at BIGINT NOT NULL
+  expires_at BIGINT NOT NULL,
+  mac BYTEA
 );
 
 -- Secrets of authenticator apps, sealed. A code of `last_step` or earlier is not accepted again.
@@ -752,7 +756,8 @@ CREATE TABLE used_challenges (
 CREATE TABLE account_identities (
   id TEXT PRIMARY KEY,
   account TEXT NOT NULL UNIQUE,
-  created_at BIGINT NOT NULL
+  created_at BIGINT NOT NULL,
+  mac BYTEA
 );
 
 -- Counts of wrong passwords and codes, which survive a restart and which all nodes share. `id` and `account` are keyed hashes: the
