@@ -40,20 +40,26 @@ import { listShareProblems } from './worker-share.ts'
 
 /** Where the root key comes from. */
 const ROOT_KEY_SETTINGS = {
-  rootKey: setting(
-    'TABBAT_ROOT_KEY',
-    undefined,
-    rootKey,
-    'Root key: 32 bytes as base64 or hex. Unset: the file root.key in the data folder, which is created at the first start.',
-    true,
-  ),
-  rootKeyPrevious: setting(
-    'TABBAT_ROOT_KEY_PREVIOUS',
-    undefined,
-    rootKey,
-    'The previous root key, while TABBAT_ROOT_KEY is being rotated.',
-    true,
-  ),
+  rootKey: {
+    ...setting(
+      'TABBAT_ROOT_KEY',
+      undefined,
+      rootKey,
+      'Root key: 32 bytes as base64 or hex. Unset: the file root.key in the data folder, which is created at the first start.',
+      true,
+    ),
+    fileKind: 'root',
+  },
+  rootKeyPrevious: {
+    ...setting(
+      'TABBAT_ROOT_KEY_PREVIOUS',
+      undefined,
+      rootKey,
+      'The previous root key, while TABBAT_ROOT_KEY is being rotated.',
+      true,
+    ),
+    fileKind: 'root',
+  },
   rootKeyCommand: setting(
     'TABBAT_ROOT_KEY_COMMAND',
     undefined,

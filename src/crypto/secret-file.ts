@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   closeSync,
+  existsSync,
   fstatSync,
   fsyncSync,
   linkSync,
@@ -14,23 +15,24 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { refuseForeignOwner, refuseUntrustedPath, toWord, UntrustedPath } from './trusted-path.ts'
 
 /**
  * `private`: only the owner may read it (root.key). `mounted`: a file named in a setting. Its group may read it, and for a
- * secret of a container everyone may: Docker and Kubernetes mount those as 0444 or 0644.
+ * secret of a container everyone may: Docker and Kubernetes mount those as 0444 or 0644. `root`: the root key, mounted. Only
+ * the group of this process may read it, and everyone only inside a container, where there are no other users.
  */
-type SecretKind = 'private' | 'mounted'
+export type SecretKind = 'private' | 'mounted' | 'root'
 
 /** Checks the open file, so that the checked file is the one that is read. File system errors are thrown unchanged. */
-export function readSecretFile(path: string, kind: SecretKind): string {
+export function readSecretFile(path: string, kind: SecretKind, isContainer = isInContainer): string {
   // Before it is opened: opening a pipe waits for its writer.
   refuseForeignPipe(path, statSync(path))
   const file = openSync(path, 'r')
   try {
     const stats = fstatSync(file)
-    if (stats.isFile()) refuseExposedFile(path, stats, kind)
+    if (stats.isFile()) refuseExposedFile(path, stats, toReaders(path, stats, kind, isContainer))
     else refuseForeignPipe(path, stats)
     return readFileSync(file, 'utf8')
   } finally {
@@ -43,15 +45,24 @@ function refuseForeignPipe(path: string, stats: Stats): void {
   if (!stats.isFile() && !stats.isCharacterDevice()) refuseUntrustedPath(path)
 }
 
-function refuseExposedFile(path: string, stats: Stats, kind: SecretKind): void {
+/** Who may read it besides its owner, as bits of its mode. */
+function toReaders(path: string, { gid }: Stats, kind: SecretKind, isContainer: () => boolean): number {
+  if (kind === 'private') return 0
+  if (kind === 'mounted') return isRunSecret(path) || isInMemory(path) ? EVERYONE : GROUP
+  if (isRunSecret(path) || (isInMemory(path) && isContainer())) return EVERYONE
+  return isOwnGroup(gid) ? GROUP : 0
+}
+
+const GROUP = 0o040
+const EVERYONE = 0o044
+
+function refuseExposedFile(path: string, stats: Stats, mayRead: number): void {
   // Windows has no such modes.
   if (process.getuid === undefined) return
   refuseForeignOwner(path, stats)
-  const mayRead = kind === 'private' ? 0 : isContainerSecret(path) ? 0o044 : 0o040
-  const wanted = kind === 'private' ? '600' : '640'
   if ((stats.mode & 0o077 & ~mayRead) !== 0)
     throw new UntrustedPath(
-      `${path} holds a secret, and other users of this machine can read or change it. Type: chmod ${wanted} ${toWord(path)}`,
+      `${path} holds a secret, and other users of this machine can read or change it. Type: chmod ${mayRead === 0 ? '600' : '640'} ${toWord(path)}`,
     )
   refuseUntrustedPath(path)
 }
@@ -63,8 +74,19 @@ export const isReadableByAll = (path: string) =>
 const TMPFS = 0x01021994
 
 /** Secrets of a container are on tmpfs (Kubernetes, Docker Swarm) or in /run/secrets (Docker Compose). */
-const isContainerSecret = (path: string) =>
-  process.platform === 'linux' && (/^(\/var)?\/run\/secrets\//.test(path) || statfsSync(path).type === TMPFS)
+const isInMemory = (path: string) => process.platform === 'linux' && statfsSync(path).type === TMPFS
+const isRunSecret = (path: string) =>
+  process.platform === 'linux' && /^(\/var)?\/run\/secrets\//.test(resolve(path))
+
+const OVERLAY = 0x794c7630
+
+/** The root of a container is an overlay, or Docker or Podman have left their mark in it. */
+const isInContainer = () =>
+  statfsSync('/').type === OVERLAY || ['/.dockerenv', '/run/.containerenv'].some((mark) => existsSync(mark))
+
+/** `fsGroup` of Kubernetes, the group of the service, or root's, as for credentials of systemd. On macOS all users share one group. */
+const isOwnGroup = (gid: number) =>
+  gid === 0 || gid === process.geteuid?.() || (process.platform === 'linux' && gid === process.getegid?.())
 
 /**
  * Creates a file that only its owner can read. It is durable, and a crash leaves no incomplete one: it is written elsewhere and

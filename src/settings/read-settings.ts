@@ -36,7 +36,7 @@ function readSettingFile(entry: Setting<unknown>, given: Environment): string | 
   const path = entry.secret ? given[`${entry.env}_FILE`] : undefined
   if (path === undefined) return undefined
   try {
-    return readSecretFile(path, 'mounted').trim()
+    return readSecretFile(path, entry.fileKind ?? 'mounted').trim()
   } catch (error) {
     if (error instanceof UntrustedPath)
       throw new InvalidSetting(`cannot be read from its file: ${error.message}`)

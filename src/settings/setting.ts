@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { readDuration } from '../contract/time.ts'
+import type { SecretKind } from '../crypto/secret-file.ts'
 import { parseDatabaseUrl } from './database-url.ts'
 
 /** An invalid value. The message completes a sentence that begins with the name of the variable. */
@@ -11,6 +12,8 @@ export type Setting<T> = {
   /** The default, as it would be written in the environment. */
   readonly fallback?: string
   readonly secret?: boolean
+  /** Who may read its file: see crypto/secret-file.ts. */
+  readonly fileKind?: SecretKind
   /** A vendor in use cannot work without it. */
   readonly required?: boolean
   readonly read: (text: string) => T

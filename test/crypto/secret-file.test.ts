@@ -113,6 +113,29 @@ describe.runIf(process.platform === 'linux')('a secret in a file that the operat
   })
 })
 
+describe.runIf(process.platform === 'linux')('the root key in a file that the operator names', () => {
+  const read = (at: string, isContainer = false) => readSecretFile(at, 'root', () => isContainer)
+
+  it.runIf(process.getuid?.() === 0)('may be read by the group of this process, and by no other', () => {
+    for (const mode of [0o600, 0o400, 0o440, 0o640]) expect(read(write(mode)), mode.toString(8)).toBe(SECRET)
+    for (const mode of [0o644, 0o604, 0o660, 0o650])
+      expect(() => read(write(mode)), mode.toString(8)).toThrow(`chmod 640 '${path}'`)
+    chownSync(write(0o640), -1, OTHER)
+    expect(() => read(path)).toThrow(`chmod 600 '${path}'`)
+  })
+
+  it('may be read by everyone only inside a container, where its secrets are mounted', () => {
+    const mounted = write(0o444, join(newFolder('/dev/shm'), 'secret'))
+    expect(() => read(mounted)).toThrow(UntrustedPath)
+    expect(read(mounted, true)).toBe(SECRET)
+  })
+
+  it.runIf(isDisk)('may not be read by everyone on the disk of a container', () => {
+    const onDisk = write(0o444, join(newFolder(DISK), 'secret'))
+    expect(() => read(onDisk, true)).toThrow(UntrustedPath)
+  })
+})
+
 describe.runIf(process.getuid?.() === 0)('a named pipe', () => {
   const newPipe = () => {
     expect(spawnSync('mkfifo', ['-m', '600', path]).status).toBe(0)
