@@ -159,7 +159,10 @@ async function rehearseStaging(url: string, options: Options): Promise<void> {
   } as const
   const startedAt = new Date()
   prepareFolder(options.report)
+  // It ends the command of --failover-command, too.
+  const interrupt = onInterrupt()
   conclude(await runAll(chosen, staging, options), staging, { startedAt, options })
+  interrupt.end()
 }
 
 /** A live key would ask vendors, who are paid. */

@@ -1,11 +1,10 @@
-import { exec } from 'node:child_process'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { SQLITE_FILE } from '../database/open-database.ts'
 import { UserError } from '../errors.ts'
 import { type Answer, type Callers, isVerified } from './callers.ts'
+import { runCommand } from './command.ts'
 import { countWritable, readOutcomes, readPrimary } from './copy-data.ts'
 import { checkRows } from './crash-exercises.ts'
 import { type Exercise, startAgain, waitUntil, withCallers } from './exercise.ts'
@@ -189,9 +188,6 @@ async function rehearseDisk(stage: Stage, callers: Callers, recorder: Recorder):
   await checkAcknowledged(stage, recorder, answers)
 }
 
-const run = promisify(exec)
-const COMMAND_MS = 120_000
-
 const failover: Exercise = {
   name: 'failover',
   title: 'Another server of PostgreSQL takes over',
@@ -243,12 +239,6 @@ async function cutServer(proxy: PostgresProxy | undefined, databaseUrl: string):
   const restore = proxy?.cutServerInUse()
   await pause(CUT_MS)
   restore?.()
-}
-
-export async function runCommand(command: string): Promise<void> {
-  await run(command, { timeout: COMMAND_MS }).catch(({ code }: { code?: number }) => {
-    throw new UserError(`The command of --failover-command failed (${code ?? 'no exit code'}).`)
-  })
 }
 
 /** Returns the answers; undefined if verifications did not work before. */

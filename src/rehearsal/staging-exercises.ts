@@ -1,6 +1,7 @@
 import { type Answer, type Callers, isVerified } from './callers.ts'
+import { runCommand } from './command.ts'
 import { checkRepeats, repeatAll } from './crash-exercises.ts'
-import { rehearseFailover, runCommand } from './database-exercises.ts'
+import { rehearseFailover } from './database-exercises.ts'
 import { type Exercise, waitUntil, withCallers } from './exercise.ts'
 import { type Recorder, toAnswersText, toTime } from './finding.ts'
 import type { Stage } from './stage.ts'

@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { UserError } from '../errors.ts'
+import { toTime } from './finding.ts'
+
+const COMMAND_MS = 120_000
+/** After SIGTERM, before SIGKILL. */
+const GRACE_MS = 5000
+const TAIL_CHARACTERS = 4000
+const TAIL_MS = 500
+
+/** Runs a command of the operator in the shell. It and all it starts get SIGTERM if it takes too long, or if the rehearsal ends. */
+export async function runCommand(command: string, withinMs = COMMAND_MS): Promise<void> {
+  // Its output is not kept: a pipe that nobody reads would stop it half-way.
+  const child = spawn('/bin/sh', ['-c', command], { detached: true, stdio: ['ignore', 'ignore', 'pipe'] })
+  const readTail = keepTail(child)
+  const end = () => signalGroup(child, 'SIGTERM')
+  process.once('exit', end)
+  let isLate = false
+  const late = setTimeout(() => {
+    isLate = true
+    end()
+  }, withinMs)
+  const tooLate = setTimeout(() => signalGroup(child, 'SIGKILL'), withinMs + GRACE_MS)
+  const [code, signal] = await once(child, 'exit').finally(() => {
+    for (const timer of [late, tooLate]) clearTimeout(timer)
+    process.off('exit', end)
+  })
+  if (code === 0 && !isLate) return
+  const how = isLate ? `did not end within ${toTime(withinMs)}` : `failed (${code ?? signal})`
+  // Its last words may come after its end, and something that it has started may keep the pipe open.
+  if (!child.stderr.readableEnded) await Promise.race([once(child.stderr, 'end'), pause(TAIL_MS)])
+  const line = readTail()
+  throw new UserError(`The command of --failover-command ${how}${line === '' ? '.' : `: ${line}`}`)
+}
+
+/** The last line of what it says on standard error. */
+function keepTail({ stderr }: ChildProcess): () => string {
+  let tail = ''
+  stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    tail = `${tail}${piece}`.slice(-TAIL_CHARACTERS)
+  })
+  return () => tail.trimEnd().split('\n').at(-1)?.trim() ?? ''
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal)
+  } catch {
+    // It has just ended.
+  }
+}
