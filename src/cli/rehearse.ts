@@ -96,15 +96,20 @@ const CANNOT = 2
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
-  if (url && isSafe) return url.origin
+  if (!url || !isSafe)
+    throw new UserError(
+      '--url must be a URL such as https://staging.example.com; plain http is for this machine.',
+    )
+  if (url.href === `${url.origin}/`) return url.origin
   throw new UserError(
-    '--url must be a URL such as https://staging.example.com; plain http is for this machine.',
+    '--url must be the address of a server, without a path, a query or a user. Paths begin with /api there.',
   )
 }
 
 async function runRehearse(options: Options): Promise<void> {
   // For an end before the result, such as a reader of the output that goes away.
   process.exitCode = CANNOT
+  refuseContradictions(options)
   if (options.url !== undefined) return rehearseStaging(readUrl(options.url), options)
   const chosen = choose(await loadExercises(), options)
   if (options.list) return listExercises(chosen, options)
@@ -138,6 +143,24 @@ async function runRehearse(options: Options): Promise<void> {
     await stage.close()
     interrupt.end()
   }
+}
+
+/** What would be ignored. */
+function refuseContradictions(options: Options): void {
+  const { url, backup, databaseUrl: address, databaseUrlFile, keep, keyFile } = options
+  const ofCopy = {
+    '--backup': backup,
+    '--database-url': address,
+    '--database-url-file': databaseUrlFile,
+    '--keep': keep,
+  }
+  const [unused] = Object.entries(ofCopy).find(([, given]) => given !== undefined) ?? []
+  if (url !== undefined && unused !== undefined)
+    throw new UserError(
+      `${unused} does not go with --url: a server is asked from outside, and nothing is copied.`,
+    )
+  if (url === undefined && keyFile !== undefined)
+    throw new UserError('--key-file goes with --url only: on a copy, the rehearsal makes a key of its own.')
 }
 
 /** Only what can be seen from outside. Nothing is started here. */

@@ -239,6 +239,26 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
       ['--database-url-file', '/nowhere.url', '--yes-on-a-copy'],
       /^error: The file \/nowhere\.url with the address cannot be read\..*\n$/,
     ],
+    [
+      'a copy of data with a server to ask from outside',
+      ['--url', 'https://x.example', '--backup', '/backups', '--yes-on-a-copy'],
+      /^error: --backup does not go with --url: .*\n$/,
+    ],
+    [
+      'a key without a server to ask',
+      ['--key-file', 'x.key'],
+      /^error: --key-file goes with --url only: .*\n$/,
+    ],
+    [
+      'an address of a server with a path',
+      ['--url', 'https://x.example/tabbat', '--yes-on-a-copy'],
+      /^error: --url must be the address of a server, without a path.*\n$/,
+    ],
+    [
+      'an address of a server with a password, which is not printed',
+      ['--url', 'https://ada:hunter2@x.example', '--yes-on-a-copy'],
+      /^error: --url must be the address of a server, without a path, a query or a user\. (?!.*hunter2).*\n$/,
+    ],
     ['a missing backup', ['--backup', '/nowhere.backup'], /There is no backup at \/nowhere\.backup\./],
     [
       'a report in a place that is no folder',
