@@ -2,7 +2,9 @@ import { randomInt } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
+import { toIsoDay } from '../contract/time.ts'
 import { nodeHttp } from '../http/node-http.ts'
+import { respellDay, toBvnPerson, toNinPerson } from '../simulator/people.ts'
 import type { Recorder, Sample } from './finding.ts'
 
 export type Reply = {
@@ -88,7 +90,7 @@ export function createCallers({ url, key, kind, recorder }: Target): Callers {
       path: `/api/v2/kyc/verify-${kind}`,
       key: other ?? key,
       headers: { 'idempotency-key': idempotencyKey, 'x-consent-reference': consent, ...headers },
-      body: { [kind]: number, phone, ...(kind === 'bvn' && { amount: '0' }) },
+      body: { [kind]: number, phone, ...toDetails(kind, number), ...(kind === 'bvn' && { amount: '0' }) },
     })
     return { at, question, ...readAnswer(reply, number) }
   }
@@ -124,6 +126,13 @@ function toQuestion(made: number, run: string): Question {
   const digits = String(made % 10_000_000).padStart(7, '0')
   const word = `rehearsal-${run}-${toLetters(made)}`
   return { number: `0001${digits}`, phone: `0803${digits}`, idempotencyKey: word, consent: word }
+}
+
+/** Names and date of birth as the simulated vendors know them. Some vendors are passed over, or compare nothing, without them. */
+export function toDetails(kind: 'nin' | 'bvn', number: string) {
+  const { personal_info: info } = kind === 'nin' ? toNinPerson(number) : toBvnPerson(number)
+  const { first_name, last_name, date_of_birth } = info
+  return { first_name, last_name, date_of_birth: respellDay(date_of_birth, toIsoDay) }
 }
 
 /** Without digits: a consent reference must not look like the number of a person. */

@@ -29,7 +29,11 @@ const NOT_TAKEN =
   /^(OTEL_|TABBAT_(OIDC_|TLS_|CATALOGUE_|METRICS_|API_KEY|PUBLIC_URL|TRUST_PROXY|DATABASE_URL|ROOT_KEY|LOG_|ADMIN_|HOST$|PORT$|DATA_DIR|CHECKPOINT_DIR|AUDIT_|WEBHOOKS_PRIVATE|NOTICES_|TWO_FACTOR))/
 
 /** Of each vendor: the rest is its address, its credentials and the paths of its products. */
-const TAKEN_OF_VENDOR = ['price', 'ninPrice', 'bvnPrice', 'dailyCap', 'connections', 'not_found', 'notFound']
+const TAKEN_OF_VENDOR = [
+  ...['price', 'ninPrice', 'bvnPrice', 'dailyCap', 'connections', 'not_found', 'notFound'],
+  // Whether it is asked without names is for the operator to say.
+  ...['names_optional', 'namesOptional'],
+]
 
 /** Variables that any program needs. */
 const MACHINE = ['PATH', 'HOME', 'USER', 'LANG', 'TZ', 'TMPDIR', 'TEMP', 'SystemRoot', 'NODE_COMPILE_CACHE']
@@ -51,11 +55,10 @@ export function toCopySettings(config: Config, given: Environment, place: CopyPl
   const own = listSettings(config.knownVendors)
     .filter(({ env }) => !NOT_TAKEN.test(env) && !ofVendors.has(env) && given[env] !== undefined)
     .map(({ env }): [string, string] => [env, given[env] ?? ''])
-  const vendors = Object.entries(config.vendors).flatMap(([name, vendor]) =>
-    place.vendors[name] === undefined
-      ? []
-      : [...toVendorSettings(vendor, given, notes), ...Object.entries(place.vendors[name] ?? {})],
-  )
+  const vendors = Object.entries(config.vendors).flatMap(([name, vendor]) => {
+    const simulated = place.vendors[name]
+    return simulated === undefined ? [] : toVendorSettings(vendor, given, notes, simulated)
+  })
   const machine = MACHINE.flatMap((name): [string, string][] =>
     given[name] === undefined ? [] : [[name, given[name] ?? '']],
   )
@@ -109,6 +112,7 @@ function toVendorSettings(
   { vendor, values }: VendorInUse,
   given: Environment,
   notes: string[],
+  simulated: Settings,
 ): [string, string][] {
   const { settings, name } = vendor
   const isGiven = (key: string) => given[settings[key]?.env ?? ''] !== undefined
@@ -120,11 +124,13 @@ function toVendorSettings(
     notes.push(
       `The simulated ${name} answers at the documented paths, so these settings were not used: ${others.map(([, { env }]) => env).join(', ')}.`,
     )
-  return TAKEN_OF_VENDOR.filter(isGiven).map((key) => {
+  const taken = TAKEN_OF_VENDOR.filter(isGiven).map((key): [string, string] => {
     const env = settings[key]?.env ?? ''
     if (key !== 'dailyCap') return [env, given[env] ?? '']
     return [env, toCap(Number(values.dailyCap), values, env, notes)]
   })
+  const ofOperator = TAKEN_OF_VENDOR.map((key) => settings[key]?.env)
+  return [...taken, ...Object.entries(simulated).filter(([env]) => !ofOperator.includes(env))]
 }
 
 /** The calls of a rehearsal must fit under the daily cap. Values are in kobo, settings in naira. */

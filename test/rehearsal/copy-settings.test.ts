@@ -73,3 +73,16 @@ it('says what was changed and could surprise', () => {
   expect(notes.join(' ')).toMatch(/TABBAT_RATE_LIMIT.*|TABBAT_DOJAH_DAILY_CAP/)
   expect(notes.some((note) => note.includes('TABBAT_DOJAH_NIN_PATH'))).toBe(true)
 })
+
+it.each([
+  ['as the operator has set it', { TABBAT_QOREID_NAMES_OPTIONAL: 'on' }, 'on'],
+  ['off, if the operator has not set it', {}, undefined],
+])('whether QoreID is asked without names is %s', (_what, own, expected) => {
+  const credentials = { TABBAT_QOREID_CLIENT_ID: 'real', TABBAT_QOREID_SECRET: 'real' }
+  const given = { TABBAT_NIN_SOURCES: 'qoreid', ...credentials, ...own }
+  const simulated = { TABBAT_QOREID_URL: 'http://127.0.0.1:9', TABBAT_QOREID_NAMES_OPTIONAL: 'on' }
+  const place = { ...PLACE, vendors: { qoreid: simulated } }
+  const copied = toCopySettings(loadConfig(given, '/nowhere/.env'), given, place).settings
+  expect(copied.TABBAT_QOREID_NAMES_OPTIONAL).toBe(expected)
+  expect(copied.TABBAT_QOREID_URL).toBe('http://127.0.0.1:9')
+})
