@@ -78,6 +78,7 @@ export function addRehearseCommand(program: Command): void {
       1: 'something differed',
       2: 'it could not be run, or an exercise could not; the reason is printed',
       130: 'interrupted by Ctrl-C',
+      131: 'interrupted by SIGQUIT',
       143: 'interrupted by SIGTERM',
     },
     examples: {
@@ -298,12 +299,12 @@ const tell = (line: string) => void process.stderr.write(`${line}\n`)
 /** Ends with a signal only after everything that was started is ended and deleted. */
 function onInterrupt() {
   let clean: (() => Promise<void>) | undefined
-  const stop = (signal: 'SIGINT' | 'SIGTERM') => {
+  const stop = (signal: 'SIGINT' | 'SIGTERM' | 'SIGQUIT') => {
     tell('Interrupted. Ending what was started.')
-    const code = signal === 'SIGINT' ? 130 : 143
+    const code = { SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 }[signal]
     void (clean?.() ?? Promise.resolve()).finally(() => process.exit(code))
   }
-  process.on('SIGINT', stop).on('SIGTERM', stop)
+  process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGQUIT', stop)
   // A terminal that is gone must not end the rehearsal before it has cleaned up.
   process.on('SIGHUP', () => stop('SIGTERM'))
   process.stderr.on('error', () => {})
@@ -311,7 +312,7 @@ function onInterrupt() {
     onCleanup: (run: () => Promise<void>) => {
       clean = run
     },
-    end: () => void process.off('SIGINT', stop).off('SIGTERM', stop),
+    end: () => void process.off('SIGINT', stop).off('SIGTERM', stop).off('SIGQUIT', stop),
   }
 }
 

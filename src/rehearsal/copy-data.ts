@@ -1,8 +1,18 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type BackupOptions, backup, DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { constants, gunzipSync } from 'node:zlib'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import type { Config } from '../context/config.ts'
 import { runKeyCommand } from '../crypto/root-key-command.ts'
@@ -95,10 +105,28 @@ export function findBackup(path: string): string {
   if (!stats.isDirectory()) return resolve(path)
   const [newest] = readdirSync(path)
     .filter((name) => name.endsWith('.backup'))
-    .map((name) => ({ name, at: statSync(join(path, name)).mtimeMs }))
-    .toSorted((a, b) => b.at - a.at)
+    .map((name) => ({ name, at: readBackupTime(join(path, name)) }))
+    .toSorted((a, b) => b.at - a.at || (a.name < b.name ? 1 : -1))
   if (newest) return resolve(path, newest.name)
   throw new UserError(`There is no file in ${path} whose name ends with .backup.`)
+}
+
+/** Far longer than the first line of a backup, which has its time. */
+const HEADER_BYTES = 64 * 1024
+
+/** When a backup was made, by its first line: the time of the file is that of a copy of it. 0 if it cannot be read. */
+function readBackupTime(file: string): number {
+  try {
+    const start = Buffer.alloc(HEADER_BYTES)
+    const descriptor = openSync(file, 'r')
+    const length = readSync(descriptor, start)
+    closeSync(descriptor)
+    const text = gunzipSync(start.subarray(0, length), { finishFlush: constants.Z_SYNC_FLUSH }).toString()
+    const { created_at } = JSON.parse(text.split('\n', 1)[0] ?? '') as { created_at?: string }
+    return Date.parse(String(created_at)) || 0
+  } catch {
+    return 0
+  }
 }
 
 /** The root key as the operator's servers get it. It is passed on to children by their environment, and written nowhere. */

@@ -39,12 +39,11 @@ const restore: Exercise = {
     const from = recorder.now()
     const end = recorder.beginFault('the data is gone')
     const createdAt = await tryRestore(stage, settings, backup)
-    recorder.check('the backup can be restored', createdAt.text, createdAt.at !== undefined)
+    const whose = stage.backup === undefined ? 'made now from the copy, none of yours' : 'yours'
+    recorder.check(`the backup can be restored (${whose})`, createdAt.text, createdAt.at !== undefined)
     if (createdAt.at === undefined) return
-    const age = Date.now() - Date.parse(createdAt.at)
-    recorder.note(
-      `The backup is of ${createdAt.at}, ${toTime(age)} old: what came later would be lost with it.`,
-    )
+    if (stage.backup !== undefined)
+      recorder.note(`The backup is of ${createdAt.text}: what came later would be lost with it.`)
     await quietCopy(data, stage.receiver.copiedUrl)
     const isBack = await checkRestored(stage, recorder, settings)
     end()
@@ -67,7 +66,7 @@ async function makeBackup(stage: Stage, recorder: Recorder): Promise<string> {
 async function tryRestore(stage: Stage, settings: Settings, file: string) {
   try {
     const at = await restoreCopy(stage.program, settings, file)
-    return { at, text: `the backup of ${at}` }
+    return { at, text: `${at}, ${toTime(Date.now() - Date.parse(at))} old` }
   } catch (error) {
     return { at: undefined, text: (error as Error).message }
   }
@@ -131,7 +130,7 @@ const tamperedLog: Exercise = {
     const end = recorder.beginFault('a row is changed')
     const from = recorder.now()
     const changed = await verifyLog(stage, settings)
-    recorder.detected(recorder.now() - from)
+    if (!changed.sound) recorder.detected(recorder.now() - from)
     await row.repair()
     end()
     const place = `row ${row.sequence} of chain ${row.chain}`

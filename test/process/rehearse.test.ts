@@ -173,7 +173,7 @@ describe.concurrent('a rehearsal with something wrong', () => {
     const { code, exercises, left } = await rehearse(data, '--backup', damaged, '--only', 'restore')
     expect(code).toBe(1)
     expect(wrongOf(exercises)).toMatchObject([
-      { name: 'restore', status: 'differed', wrong: [{ expected: 'the backup can be restored' }] },
+      { name: 'restore', status: 'differed', wrong: [{ expected: 'the backup can be restored (yours)' }] },
     ])
     expect(left).toEqual([])
   })

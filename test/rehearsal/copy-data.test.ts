@@ -1,9 +1,12 @@
+import { utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   copySqlite,
   createCopyFolders,
+  findBackup,
   readPrimary,
   refuseLiveDatabase,
   refuseRunningServers,
@@ -97,6 +100,21 @@ describe.skipIf(!hasPostgres())('the live database, called a copy,', () => {
     await expect(refuseLiveDatabase(live, copy)).resolves.toBeUndefined()
     await expect(refuseLiveDatabase(undefined, copy)).resolves.toBeUndefined()
   })
+})
+
+it('takes the newest backup of a folder by the time in it, and by its name if that cannot be read', () => {
+  const folder = newFolder()
+  const write = (name: string, text: string, mtime: number) => {
+    writeFileSync(join(folder, name), gzipSync(text))
+    utimesSync(join(folder, name), mtime, mtime)
+  }
+  write('a.backup', 'no header', 400)
+  write('b.backup', 'no header', 300)
+  expect(findBackup(folder)).toBe(join(folder, 'b.backup'))
+  const rows = `\n${'["row"]\n'.repeat(100_000)}`
+  write('old.backup', `{"format":"tabbat-backup","created_at":"2026-01-01T00:00:00.000Z"}${rows}`, 200)
+  write('new.backup', `{"format":"tabbat-backup","created_at":"2026-02-01T00:00:00.000Z"}${rows}`, 100)
+  expect(findBackup(folder)).toBe(join(folder, 'new.backup'))
 })
 
 it('copies a SQLite database as it was, while another process commits between all steps', async () => {
