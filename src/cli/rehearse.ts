@@ -133,6 +133,7 @@ async function runRehearse(options: Options): Promise<void> {
       databaseUrl: copyUrl,
       failoverCommand: options.failoverCommand,
       keep: options.keep === true,
+      copies: chosen.some(({ name }) => name === 'restore') ? 2 : 1,
       say: tell,
     },
     interrupt.onCleanup,

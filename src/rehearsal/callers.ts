@@ -129,7 +129,7 @@ function toQuestion(made: number, run: string): Question {
 }
 
 /** Names and date of birth as the simulated vendors know them. Some vendors are passed over, or compare nothing, without them. */
-export function toDetails(kind: 'nin' | 'bvn', number: string) {
+function toDetails(kind: 'nin' | 'bvn', number: string) {
   const { personal_info: info } = kind === 'nin' ? toNinPerson(number) : toBvnPerson(number)
   const { first_name, last_name, date_of_birth } = info
   return { first_name, last_name, date_of_birth: respellDay(date_of_birth, toIsoDay) }

@@ -6,6 +6,7 @@ import {
   openSync,
   readdirSync,
   readSync,
+  statfsSync,
   statSync,
 } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -21,6 +22,7 @@ import type { Database } from '../database/database.ts'
 import { HEARTBEATS } from '../database/node-table.ts'
 import { openDatabase, SQLITE_FILE } from '../database/open-database.ts'
 import { askServers, readLogins } from '../database/postgres-login.ts'
+import { hasDatabase } from '../database/sqlite-user-error.ts'
 import { UserError } from '../errors.ts'
 import { ERASURES_FILE } from '../people/erasures-file.ts'
 import { type Program, readReason, type Settings } from './program.ts'
@@ -46,10 +48,41 @@ const PAGES = 20_000
 /** Throws if there is nothing to copy. */
 export function requireSqlite({ dataDir }: Config): void {
   const path = join(dataDir, SQLITE_FILE)
-  if (!existsSync(path))
+  if (!hasDatabase(path))
     throw new UserError(
       `There is no database at ${resolve(path)}. Run this where the server runs, or give --data-dir.`,
     )
+}
+
+const MEGABYTE = 1_000_000
+
+/** Throws if the disk of the folder has no room for so many copies of the SQLite database. */
+export function requireRoom({ dataDir }: Pick<Config, 'dataDir'>, folder: string, copies: number): void {
+  const sizes = ['', '-wal'].map(
+    (suffix) => statSync(join(dataDir, SQLITE_FILE + suffix), { throwIfNoEntry: false })?.size,
+  )
+  const needed = copies * sizes.reduce((sum: number, size) => sum + (size ?? 0), 0)
+  const { bavail, bsize } = statfsSync(folder)
+  if (bavail * bsize >= needed) return
+  const toText = (bytes: number) => `${Math.ceil(bytes / MEGABYTE)} MB`
+  throw new UserError(
+    `The copies need ${toText(needed)} in the temporary folder ${folder}, which has ${toText(bavail * bsize)}. Set TMPDIR to a folder with more room.`,
+  )
+}
+
+const SQLITE_FULL = 13
+
+/** What keeps this user from writing to the temporary folder, as a sentence. Other errors are returned unchanged. */
+export function toFolderError(folder: string, error: unknown): unknown {
+  const { code = '', errcode = 0, syscall } = error as { code?: string; errcode?: number; syscall?: string }
+  if (code === 'ENOSPC' || code === 'EDQUOT' || (errcode & 0xff) === SQLITE_FULL)
+    return new UserError(
+      `The disk of the temporary folder ${folder} is full. Set TMPDIR to a folder with more room.`,
+    )
+  if (syscall === undefined) return error
+  return new UserError(
+    `The temporary folder ${folder} cannot be used (${code}). Set TMPDIR to a folder that exists and that this user can write to.`,
+  )
 }
 
 /** Copies the SQLite database by its online backup, while servers run. Only reads what it copies. */
@@ -66,6 +99,8 @@ export async function copySqlite(
     // Without a snapshot, SQLite begins again after each commit of another process. It begins with the first read, not with BEGIN.
     source.exec('BEGIN; SELECT COUNT(*) FROM sqlite_schema')
     await backup(source, join(to.dataDir, SQLITE_FILE), steps)
+  } catch (error) {
+    throw toFolderError(to.dataDir, error)
   } finally {
     source.close()
   }
@@ -134,10 +169,21 @@ export async function readRootKeys(config: Config): Promise<string[]> {
   const { rootKey, rootKeyPrevious, rootKeyCommand, dataDir } = config
   if (rootKeyCommand !== undefined) return splitKeys(await runKeyCommand(rootKeyCommand))
   if (rootKey !== undefined) return splitKeys(`${rootKey} ${rootKeyPrevious ?? ''}`)
-  const path = join(dataDir, 'root.key')
-  if (!existsSync(path))
-    throw new UserError(`The root key is missing. Put it at ${resolve(path)} or set TABBAT_ROOT_KEY_FILE.`)
-  return splitKeys(readSecretFile(path, 'private'))
+  return splitKeys(readKeyFile(join(dataDir, 'root.key')))
+}
+
+function readKeyFile(path: string): string {
+  try {
+    return readSecretFile(path, 'private')
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT')
+      throw new UserError(`The root key is missing. Put it at ${resolve(path)} or set TABBAT_ROOT_KEY_FILE.`)
+    throw new UserError(
+      `The root key ${resolve(path)} cannot be read (${code}). Run this as the user of the server.`,
+    )
+  }
 }
 
 const splitKeys = (text: string) => text.trim().split(/\s+/)

@@ -17,8 +17,10 @@ import {
   readRootKeys,
   refuseLiveDatabase,
   refuseRunningServers,
+  requireRoom,
   requireSqlite,
   restoreCopy,
+  toFolderError,
 } from './copy-data.ts'
 import { toCopySettings } from './copy-settings.ts'
 import { openPostgresProxy, type PostgresProxy } from './postgres-proxy.ts'
@@ -35,6 +37,8 @@ type StageOptions = {
   readonly databaseUrl: string | undefined
   readonly failoverCommand: string | undefined
   readonly keep: boolean
+  /** How many copies of the data there will be at a time. */
+  readonly copies: number
   readonly say: (line: string) => void
 }
 
@@ -102,9 +106,17 @@ export async function openStage(
   }
 }
 
+function createFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), 'tabbat-rehearsal-'))
+  } catch (error) {
+    throw toFolderError(tmpdir(), error)
+  }
+}
+
 /** The folder and the processes of the stage. They end with this process, also where `close` was not reached. */
 function openWorkshop({ keep, say }: StageOptions, cleanup: Cleanup) {
-  const folder = mkdtempSync(join(tmpdir(), 'tabbat-rehearsal-'))
+  const folder = createFolder()
   if (keep) say(`The copy is kept in ${folder}.`)
   const program = createProgram(folder)
   const remove = () => {
@@ -186,7 +198,7 @@ function createServerHolder(program: Program, settings: Settings): Pick<Stage, '
 
 /** Fills the copy, and says from where. */
 async function fillCopy(
-  { config, backup, databaseUrl }: Pick<StageOptions, 'config' | 'backup' | 'databaseUrl'>,
+  { config, backup, databaseUrl, copies }: Pick<StageOptions, 'config' | 'backup' | 'databaseUrl' | 'copies'>,
   data: CopiedData,
   program: Program,
   settings: Settings,
@@ -197,6 +209,7 @@ async function fillCopy(
     return `${toDatabaseText({ ...config, databaseUrl })}, which you called a copy`
   }
   if (config.databaseUrl === undefined) {
+    requireRoom(config, data.dataDir, copies)
     await copySqlite(config, data)
     return toDatabaseText(config)
   }

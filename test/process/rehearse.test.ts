@@ -275,6 +275,16 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
     expect(left).toEqual([])
   })
 
+  it('a temporary folder that is not there', async () => {
+    const settings = { TABBAT_DATA_DIR: newDataDir() }
+    await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
+    const { code, stderr } = await tabbat({ ...settings, TMPDIR: '/nowhere' }, 'rehearse')
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('The temporary folder /nowhere cannot be used (ENOENT)'),
+    ])
+  })
+
   it('a report in a folder to which others can write: they could plant links there', async () => {
     const settings = { TABBAT_DATA_DIR: newDataDir() }
     await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')

@@ -10,6 +10,8 @@ import {
   readPrimary,
   refuseLiveDatabase,
   refuseRunningServers,
+  requireRoom,
+  toFolderError,
 } from '../../src/rehearsal/copy-data.ts'
 import { newFolder, POSTGRES, SQLITE } from '../engines.ts'
 import { createEmptyDatabase, execute, hasPostgres } from '../postgres.ts'
@@ -115,6 +117,23 @@ it('takes the newest backup of a folder by the time in it, and by its name if th
   write('old.backup', `{"format":"tabbat-backup","created_at":"2026-01-01T00:00:00.000Z"}${rows}`, 200)
   write('new.backup', `{"format":"tabbat-backup","created_at":"2026-02-01T00:00:00.000Z"}${rows}`, 100)
   expect(findBackup(folder)).toBe(join(folder, 'new.backup'))
+})
+
+it('refuses a copy for which the temporary folder has no room', () => {
+  const dataDir = newFolder()
+  writeFileSync(join(dataDir, 'tabbat.db'), 'x'.repeat(1000))
+  expect(() => requireRoom({ dataDir }, dataDir, 1)).not.toThrow()
+  expect(() => requireRoom({ dataDir }, dataDir, 1e15)).toThrow(
+    /^The copies need \d+ MB in the temporary folder .*TMPDIR/,
+  )
+})
+
+it.each([
+  ['of SQLite', { errcode: 13 }, /is full/],
+  ['of the system', { code: 'ENOSPC', syscall: 'write' }, /is full/],
+  ['of permissions', { code: 'EACCES', syscall: 'mkdtemp' }, /cannot be used \(EACCES\)/],
+])('says what is wrong with the temporary folder by an error %s', (_whose, error, sentence) => {
+  expect(toFolderError('/tmp/x', error)).toMatchObject({ message: expect.stringMatching(sentence) })
 })
 
 it('copies a SQLite database as it was, while another process commits between all steps', async () => {
