@@ -34,15 +34,9 @@ describe('the limits of incoming requests', () => {
     server.app.server.headersTimeout = 10_000
     expect(answer).toMatch(/^HTTP\/1.1 408 /)
     expect(answer).toContain('"code":"request_timeout"')
-    const read = async (): Promise<string> => {
-      const metrics = await server.context.metrics.print()
-      if (metrics.includes('operation="verify_nin"')) return metrics
-      await new Promise((done) => setImmediate(done))
-      return read()
-    }
-    const metrics = await read()
-    expect(metrics).toContain('operation="verify_nin",mode="test",outcome="aborted"')
-    expect(metrics).not.toContain('operation="verify_nin",mode="test",outcome="ok"')
+    const print = () => server.context.metrics.print()
+    await expect.poll(print).toContain('operation="verify_nin",mode="test",outcome="aborted"')
+    expect(await print()).not.toContain('operation="verify_nin",mode="test",outcome="ok"')
   })
 
   it('refuse a long phone without matching its pattern', async () => {
