@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT } from './bundle.ts'
@@ -49,8 +49,11 @@ function writeInstalledManifest(stage: string): void {
   })
 }
 
-const writeJson = (path: string, value: object) =>
+/** With fixed rights, as stageFiles does it. */
+function writeJson(path: string, value: object): void {
   writeFileSync(path, `${JSON.stringify(value, undefined, 2)}\n`)
+  chmodSync(path, 0o644)
+}
 
 /** npm run build:package: the npm package, as a file. */
 if (import.meta.main) {

@@ -96,6 +96,13 @@ describe('installed with npm install -g --ignore-scripts --omit=dev', () => {
     expect(others).toEqual(['npm-shrinkwrap.json'])
   })
 
+  it('has the same bytes when it is packed again, with other rights of files', () => {
+    const again = mkdtempSync(join(folder, 'again-'))
+    const line = 'umask 077; exec "$0" build/tarball.ts --out "$1"'
+    execFileSync('sh', ['-c', line, process.execPath, again], { stdio: 'ignore' })
+    expect(readFileSync(join(again, basename(toTarball()))).equals(readFileSync(toTarball()))).toBe(true)
+  })
+
   it('lists every library that is inside, with its version', () => {
     const dist = join(folder, 'prefix/lib/node_modules/tabbat/dist')
     const { components } = JSON.parse(readFileSync(join(dist, 'sbom.cdx.json'), 'utf8')) as {
