@@ -131,7 +131,9 @@ function toQuestion(made: number, run: string): Question {
 /** Names and date of birth as the simulated vendors know them. Some vendors are passed over, or compare nothing, without them. */
 function toDetails(kind: 'nin' | 'bvn', number: string) {
   const { personal_info: info } = kind === 'nin' ? toNinPerson(number) : toBvnPerson(number)
-  const { first_name, last_name, date_of_birth } = info
+  const { last_name, date_of_birth } = info
+  // Monnify compares the name of a BVN as a whole.
+  const first_name = kind === 'nin' ? info.first_name : `${info.first_name} ${info.middle_name}`.trim()
   return { first_name, last_name, date_of_birth: respellDay(date_of_birth, toIsoDay) }
 }
 
