@@ -16,7 +16,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'backup-cuts-pages': {
     says: 'a backup has the first 60 rows of each page alone',
     breaks: 'a restored backup has what was confirmed before it',
-    seed: 6,
+    seed: 7,
     defect: {
       file: 'src/backup/snapshot.ts',
       find: 'yield rows.map((',
@@ -46,7 +46,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'answer-before-outcome': {
     says: 'the caller is answered before the outcome is written',
     breaks: 'no acknowledged verification without its rows',
-    seed: 14,
+    seed: 5,
     defect: {
       file: 'src/verification/verify.ts',
       find: 'await recordOutcome(verification, commits, claim, decision, response)',
@@ -156,7 +156,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'claim-taken-early': {
     says: 'an Idempotency-Key is taken from a request that is still running',
     breaks: 'one outcome per Idempotency-Key',
-    seed: 7,
+    seed: 12,
     defect: {
       file: 'src/ledger/idempotency-table.ts',
       find: 'AND (lease_until <= ',
@@ -166,7 +166,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'answer-forgotten': {
     says: 'the answer under an Idempotency-Key is kept as long as a lease: 30 seconds',
     breaks: 'one outcome per Idempotency-Key',
-    seed: 15,
+    seed: 28,
     defect: {
       file: 'src/verification/idempotency.ts',
       find: 'toRequestOwner(claim)),\n      expiresAt: steadyNow() + STORED_MS,',
@@ -176,7 +176,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'unbilled-calls-kept': {
     says: 'calls that were not billed stay counted for their Idempotency-Key',
     breaks: 'every Idempotency-Key is answered when all is calm',
-    seed: 51,
+    seed: 50,
     defect: {
       file: 'src/verification/idempotency.ts',
       find: '({ claim: id, refunded, failure: toFailure(error) })',
@@ -276,7 +276,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'event-overtakes': {
     says: 'an event does not wait for earlier ones with the same reference',
     breaks: 'every webhook is delivered or waiting, in order',
-    seed: 53,
+    seed: 41,
     defect: {
       file: 'src/webhooks/delivery-table.ts',
       find: 'AND p.reference = d.reference AND p.position',
