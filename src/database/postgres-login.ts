@@ -1,7 +1,6 @@
 import type { ConnectionOptions } from 'node:tls'
 import { Client } from 'pg'
 import { toDatabaseUrls } from '../settings/database-url.ts'
-import type { Row } from './database.ts'
 import { toPostgresUserError } from './postgres-user-error.ts'
 
 /** Where a server of an address is, and as whom a database is opened there. */
@@ -54,33 +53,4 @@ async function learnPassword(client: Client): Promise<void> {
   } catch {
     // It may be down, as one of several: then another knows the password, or the copy cannot be opened.
   }
-}
-
-const ASK_MS = 5000
-
-/** Asks every server of an address, on a connection of its own. Undefined for one that does not answer. */
-export function askServers<T>(
-  databaseUrl: string,
-  ask: (query: (sql: string) => Promise<Row | undefined>) => Promise<T>,
-): Promise<(T | undefined)[]> {
-  const urls = toDatabaseUrls(databaseUrl)
-  return Promise.all(
-    urls.map(async (url) => {
-      const client = new Client({
-        connectionString: url.href,
-        connectionTimeoutMillis: ASK_MS,
-        query_timeout: ASK_MS,
-        application_name: 'tabbat rehearse',
-      })
-      client.on('error', () => {})
-      try {
-        await client.connect()
-        return await ask(async (sql) => (await client.query<Row>(sql)).rows[0])
-      } catch {
-        return undefined
-      } finally {
-        void client.end().catch(() => {})
-      }
-    }),
-  )
 }

@@ -11,17 +11,12 @@ import {
 } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type BackupOptions, backup, DatabaseSync } from 'node:sqlite'
-import { setTimeout as pause } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { constants, gunzipSync } from 'node:zlib'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import type { Config } from '../context/config.ts'
 import { runKeyCommand } from '../crypto/root-key-command.ts'
 import { readSecretFile } from '../crypto/secret-file.ts'
-import type { Database } from '../database/database.ts'
-import { HEARTBEATS } from '../database/node-table.ts'
-import { openDatabase, SQLITE_FILE } from '../database/open-database.ts'
-import { askServers, readLogins } from '../database/postgres-login.ts'
+import { SQLITE_FILE } from '../database/open-database.ts'
 import { hasDatabase } from '../database/sqlite-user-error.ts'
 import { UserError } from '../errors.ts'
 import { ERASURES_FILE } from '../people/erasures-file.ts'
@@ -97,7 +92,7 @@ export async function copySqlite(
   const source = new DatabaseSync(path, { readOnly: true })
   try {
     // Without a snapshot, SQLite begins again after each commit of another process. It begins with the first read, not with BEGIN.
-    source.exec('BEGIN; SELECT COUNT(*) FROM sqlite_schema')
+    source.exec('BEGIN; PRAGMA schema_version')
     await backup(source, join(to.dataDir, SQLITE_FILE), steps)
   } catch (error) {
     throw toFolderError(to.dataDir, error)
@@ -187,219 +182,3 @@ function readKeyFile(path: string): string {
 }
 
 const splitKeys = (text: string) => text.trim().split(/\s+/)
-
-/** Opens the copy beside its servers, as another program would. */
-async function withCopy<T>(
-  { dataDir, databaseUrl }: CopiedData,
-  work: (database: Database) => Promise<T>,
-  keepsSchema = false,
-): Promise<T> {
-  const options = { dataDir, databaseUrl, mustExist: true, isScratch: true, keepsSchema }
-  const { database, close } = await openDatabase(options)
-  try {
-    return await work(database)
-  } finally {
-    await close()
-  }
-}
-
-/** A server renews its row in this time, unless it stands still. */
-const LOOK_AGAIN_MS = HEARTBEATS.postgres.deadMs + HEARTBEATS.postgres.everyMs
-
-/**
- * Throws if a server uses the database of PostgreSQL: then it is not a copy, or the copy is in use. No clock decides this: rows of a server
- * that was killed stay as they are, and a server that stands still stays connected.
- */
-export async function refuseRunningServers(
-  data: CopiedData,
-  lookAgain: () => Promise<unknown> = () => pause(LOOK_AGAIN_MS),
-): Promise<void> {
-  // It may be live, so nothing of it is changed before it is known.
-  const look = () =>
-    withCopy(
-      data,
-      async (database) => ({
-        beats: await database.prepare('SELECT owner, seen_at FROM nodes ORDER BY owner').all(),
-        sessions: (await database.prepare(SESSIONS).all()).map(({ pid }) => Number(pid)),
-      }),
-      true,
-    )
-  const before = await look()
-  await lookAgain()
-  const { beats, sessions } = await look()
-  const stay = sessions.some((pid) => before.sessions.includes(pid))
-  if (stay || !isDeepStrictEqual(beats, before.beats))
-    throw new UserError(
-      'A server is running on that database, so it is live, or another rehearsal uses it. Stop the server, or name a copy.',
-    )
-}
-
-/** Of other programs of Tabbat. The name is shown to every role. */
-const SESSIONS = `SELECT pid FROM pg_stat_activity
-  WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'tabbat'`
-
-/** How many servers of an address of PostgreSQL can be written now. */
-export const countWritable = async (databaseUrl: string): Promise<number> =>
-  (await listWritable(databaseUrl)).length
-
-/** Which server, or servers, of an address of PostgreSQL can be written now; undefined if there is none. */
-export async function readPrimary(databaseUrl: string): Promise<string | undefined> {
-  const writable = new Set(await listWritable(databaseUrl))
-  return writable.size === 0 ? undefined : [...writable].toSorted().join(', ')
-}
-
-/** What tells the writable servers of an address apart, also those behind one name or one proxy. */
-async function listWritable(databaseUrl: string): Promise<string[]> {
-  const identities = await askServers(databaseUrl, async (query) => {
-    const row = await query(IDENTITY)
-    if (row?.is_standby !== false) return undefined
-    // Not every service lets a user read the timeline.
-    const timeline = await query(TIMELINE).catch(() => undefined)
-    return `${row.address}:${row.port} ${row.started_at} ${timeline?.timeline}`
-  })
-  return identities.filter((identity) => identity !== undefined)
-}
-
-const IDENTITY = `SELECT pg_is_in_recovery() AS is_standby, host(inet_server_addr()) AS address, inet_server_port() AS port,
-  EXTRACT(EPOCH FROM pg_postmaster_start_time())::text AS started_at,
-  (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database`
-const TIMELINE = 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline'
-
-/**
- * Throws if both addresses lead to one database, however they are spelled. The start of a server tells it from every other one, also from a
- * physical copy, which has the same system identifier.
- */
-export async function refuseLiveDatabase(live: string | undefined, copy: string): Promise<void> {
-  if (live === undefined) return
-  const [ofLive = [], ofCopy = []] = await Promise.all([live, copy].map(listPlaces))
-  if (ofCopy.some((place) => ofLive.includes(place)))
-    throw new UserError(
-      'The address of the copy leads to the database of TABBAT_DATABASE_URL, which may be live. Make a copy of that database, and name the copy.',
-    )
-}
-
-/** The databases of an address, by the servers that answer and, for those that do not, by its text. */
-async function listPlaces(databaseUrl: string): Promise<string[]> {
-  const [logins, rows] = await Promise.all([
-    readLogins(databaseUrl),
-    askServers(databaseUrl, (query) => query(IDENTITY)),
-  ])
-  return [
-    ...logins.map(({ host, port, database }) => `${host}:${port}/${database}`),
-    ...rows.flatMap((row) => (row === undefined ? [] : `${row.started_at}/${row.database}`)),
-  ]
-}
-
-/**
- * What waits in the copy is about customers and for receivers of the operator: it is removed, and endpoints lead to the receiver of the
- * rehearsal. The copy also forgets the servers it was copied from, and what was spent today.
- */
-export const quietCopy = (data: CopiedData, receiverUrl: string): Promise<void> =>
-  withCopy(data, (database) =>
-    database.transaction(async (tx) => {
-      for (const sql of WAITING) await tx.prepare(sql).run()
-      await tx.prepare('UPDATE webhook_endpoints SET url = $1').run(receiverUrl)
-    }),
-  )
-
-const WAITING = [
-  'DELETE FROM nodes',
-  'DELETE FROM source_states',
-  'DELETE FROM source_spend',
-  'DELETE FROM spend_shares',
-  'DELETE FROM unlogged_events',
-  "DELETE FROM webhook_deliveries WHERE state = 'pending'",
-  'DELETE FROM queued_verifications WHERE due_at IS NOT NULL',
-  'DELETE FROM queue_counts',
-  'DELETE FROM batch_rows WHERE batch IN (SELECT id FROM batches WHERE ended_at IS NULL)',
-  'DELETE FROM batches WHERE ended_at IS NULL',
-]
-
-/** The outcome of a verification, as the audit log in the database has it. */
-export type OutcomeRow = { readonly reference: string; readonly consent: string; readonly outcome: string }
-
-/** Those of verifications of the rehearsal, by their consent references. */
-export const readOutcomes = (data: CopiedData, consents: readonly string[]): Promise<OutcomeRow[]> =>
-  withCopy(data, async (database) => {
-    const wanted = new Set(consents)
-    const rows = await database
-      .prepare(
-        `SELECT request_reference, consent_reference, outcome FROM audit
-         WHERE phase = 'outcome' AND consent_reference LIKE 'rehearsal-%'`,
-      )
-      .all()
-    return rows
-      .map((row) => ({
-        reference: String(row.request_reference),
-        consent: String(row.consent_reference),
-        outcome: String(row.outcome),
-      }))
-      .filter(({ consent }) => wanted.has(consent))
-  })
-
-/** An event for an endpoint. */
-export type DeliveryRow = { readonly id: string; readonly reference: string; readonly state: string }
-
-/** In the order in which they must arrive, for each reference. */
-export const readDeliveries = (data: CopiedData, endpointId: string): Promise<DeliveryRow[]> =>
-  withCopy(data, async (database) => {
-    const rows = await database
-      .prepare(
-        'SELECT event_id, reference, state FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY reference, position, event_id',
-      )
-      .all(endpointId)
-    return rows.map((row) => ({
-      id: String(row.event_id),
-      reference: String(row.reference),
-      state: String(row.state),
-    }))
-  })
-
-type Tampered = {
-  readonly chain: string
-  readonly sequence: number
-  /** Gives the row its value back. */
-  readonly repair: () => Promise<void>
-}
-
-/** Changes the outcome of a row in the middle of the longest chain, as an administrator of the database could. */
-export async function tamperRow(data: CopiedData): Promise<Tampered> {
-  const row = await withCopy(data, (database) => database.prepare(MIDDLE).get())
-  if (!row) throw new UserError('The audit log of the copy is empty.')
-  const [chain, sequence] = [String(row.chain), Number(row.sequence)]
-  const set = (outcome: string | null) =>
-    withCopy(data, async (database) => {
-      const { off, on } = PROTECTION[database.dialect]
-      await database.transaction(async (tx) => {
-        for (const sql of off) await tx.prepare(sql).run()
-        await tx
-          .prepare('UPDATE audit SET outcome = $1 WHERE chain = $2 AND sequence = $3')
-          .run(outcome, chain, sequence)
-        for (const sql of on) await tx.prepare(sql).run()
-      })
-    })
-  const before = row.outcome === null ? null : String(row.outcome)
-  await set(before === 'verified' ? 'not_verified' : 'verified')
-  return { chain, sequence, repair: () => set(before) }
-}
-
-const MIDDLE = `
-  SELECT a.chain, a.sequence, a.outcome FROM audit a JOIN (
-    SELECT chain, MIN(sequence) AS first, COUNT(*) AS rows_of FROM audit GROUP BY chain ORDER BY 3 DESC, 1 LIMIT 1
-  ) c ON a.chain = c.chain AND a.sequence = c.first + c.rows_of / 2`
-
-/** The triggers that refuse changes. Who can change the database can also switch them off. */
-const PROTECTION = {
-  sqlite: {
-    off: ['DROP TRIGGER audit_no_update'],
-    on: [
-      `CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN
-  SELECT RAISE(ABORT, 'the audit log cannot be changed');
-  END`,
-    ],
-  },
-  postgres: {
-    off: ['ALTER TABLE audit DISABLE TRIGGER USER'],
-    on: ['ALTER TABLE audit ENABLE TRIGGER USER'],
-  },
-} as const

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { type Answer, type Callers, isVerified, type Question } from './callers.ts'
-import { type OutcomeRow, readOutcomes } from './copy-data.ts'
+import { type OutcomeRow, readOutcomes } from './copied-database.ts'
 import { type Exercise, startAgain, waitUntil, withCallers } from './exercise.ts'
 import { type Recorder, toAnswersText, toTime } from './finding.ts'
 

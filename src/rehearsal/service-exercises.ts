@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Answer, type Callers, isVerified } from './callers.ts'
-import { type DeliveryRow, readDeliveries } from './copy-data.ts'
+import { type DeliveryRow, readDeliveries } from './copied-database.ts'
 import { type Exercise, waitUntil, withCallers } from './exercise.ts'
 import { type Recorder, toAnswersText, toTime } from './finding.ts'
 import { isSigned, type Received } from './receiver.ts'

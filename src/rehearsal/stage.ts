@@ -7,16 +7,14 @@ import { UserError } from '../errors.ts'
 import type { Environment } from '../settings/read-settings.ts'
 import type { StandIn } from '../simulator/stand-in.ts'
 import { createFileVendor, openStandIn, STAND_INS } from '../simulator/vendors.ts'
+import { quietCopy, refuseLiveDatabase, refuseRunningServers } from './copied-database.ts'
 import {
   type CopiedData,
   copyRemovals,
   copySqlite,
   createCopyFolders,
   findBackup,
-  quietCopy,
   readRootKeys,
-  refuseLiveDatabase,
-  refuseRunningServers,
   requireRoom,
   requireSqlite,
   restoreCopy,
