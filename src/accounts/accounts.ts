@@ -186,8 +186,8 @@ export async function findSsoAccount(deps: Deps, claims: Claims, rules: ClaimRul
 }
 
 /**
- * The name of the account of an identity. An identity of which 0.3.0 made the account is not bound to it: it must have the name
- * that the claims give, and is bound then. Throws `sso_failed` if it has another: somebody may have changed it.
+ * The name of the account of an identity. 0.3.0 stored identities without a MAC. Such an identity gets one if its account has the
+ * name that the claims give. Throws `sso_failed` if the names differ: the row may have been changed in the database.
  */
 async function findIdentity({ store, key }: Deps, id: string, claimed: string): Promise<string | undefined> {
   const found = await store.identities.find(id)

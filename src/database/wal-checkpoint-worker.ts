@@ -34,7 +34,7 @@ async function empty(): Promise<boolean> {
   return true
 }
 
-/** Waits for nothing: while it waited for readers, nobody could write. */
+/** Returns false at once if a reader uses the log: waiting for it would block all writers. */
 function emptyNow(): boolean {
   // Most of it without the lock of the writer.
   checkpoint()

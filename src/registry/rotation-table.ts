@@ -67,7 +67,7 @@ export const rotationTable = defineTable({
         ),
       /**
        * Removes the previous key from meta. Call it when `count` has found no row that needs it: since `begin`, none can be added.
-       * Counting reads whole tables, and here nobody could write meanwhile.
+       * It is not counted here: that reads whole tables, and this lock blocks all writers.
        */
       finish: () => lockRoot((tx) => metaTable.create(tx).set({ root_previous_fingerprint: undefined })),
     }

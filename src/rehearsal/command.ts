@@ -12,7 +12,7 @@ const TAIL_MS = 500
 
 /** Runs a command of the operator in the shell. It and all it starts get SIGTERM if it takes too long, or if the rehearsal ends. */
 export async function runCommand(command: string, withinMs = COMMAND_MS): Promise<void> {
-  // Its output is not kept: a pipe that nobody reads would stop it half-way.
+  // Its output is discarded. A pipe that is not read fills up, and the command would wait for ever.
   const child = spawn('/bin/sh', ['-c', command], { detached: true, stdio: ['ignore', 'ignore', 'pipe'] })
   const readTail = keepTail(child)
   const end = () => signalGroup(child, 'SIGTERM')

@@ -192,8 +192,8 @@ export function sealStoredResponse(
 }
 
 /**
- * Throws BrokenSeal for the response of another owner: somebody has moved it. One that 0.3.0 has sealed names no owner. Without
- * `owner`, any is opened.
+ * Throws BrokenSeal if the response names another owner: it was moved in the database. A response that 0.3.0 sealed names no owner,
+ * and is opened. Without `owner`, the owner is not compared.
  */
 export function openStoredResponse(
   keyring: Keyring,
