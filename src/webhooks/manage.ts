@@ -187,7 +187,7 @@ function readEndpointName(text: string): string {
 
 /** The address is never repeated in a message: it may hold a token. */
 function readUrl(text: string, allowPrivate: boolean): string {
-  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined
+  const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || text.length > MAX_URL)
     throw new UserError('Give an address such as https://shop.example.com/webhooks.')
   if (url.username || url.password || url.hash)
