@@ -121,6 +121,20 @@ describeEngines(ENGINES, (engine) => {
     }
   })
 
+  it('reads no further block of the archives when it has as many rows as are wanted', async () => {
+    const consent = 'Adé ₦ “3”'
+    const all = await log.store.audit.byConsent(consent)
+    const some = await log.store.audit.byConsent(consent, 1)
+    expect(some.length).toBeGreaterThan(0)
+    expect(some.length).toBeLessThan(all.length)
+  })
+
+  it('closes the files of the archives', async () => {
+    const opened = await openWholeLog(store, inFolder(), { publicKey })
+    await opened.close()
+    await expect(opened.store.audit.byReference(rows[0]?.reference ?? '')).rejects.toThrow('closed')
+  })
+
   it('exports every row, and the consents of all of them', async () => {
     const lines = (await Array.fromAsync(exportRows(log.store.audit))).join('').trim().split('\n')
     const stored = (await Array.fromAsync(exportRows(store.audit))).join('').trim().split('\n')
