@@ -48,8 +48,9 @@ describeEngines([POSTGRES], (engine) => {
       },
       Date.now(),
     )
-  const age = (owner: string, ms: number) =>
-    store.database.prepare('UPDATE nodes SET seen_at = seen_at - $2 WHERE owner = $1').run(owner, ms)
+  /** From now on, whatever time the statements before it took. */
+  const setAge = (owner: string, ms: number) =>
+    store.database.prepare('UPDATE nodes SET seen_at = shared_clock(0) - $2 WHERE owner = $1').run(owner, ms)
 
   it.each([-10 * MINUTE_MS, -MINUTE_MS, MINUTE_MS, 10 * MINUTE_MS])(
     'a node whose clock differs by %s ms does not take a running claim',
@@ -69,11 +70,11 @@ describeEngines([POSTGRES], (engine) => {
     await sendHeartbeat('host:1:dead2')
     expect((await claim(name, 'host:1:dead2:7')).state).toBe('claimed')
     // Another process whose name begins like that of the owner.
-    await age('host:1:dead', MINUTE_MS)
+    await setAge('host:1:dead', MINUTE_MS)
     expect((await claim(name, 'b:1')).state).toBe('running')
-    await age('host:1:dead2', 2000)
+    await setAge('host:1:dead2', 1000)
     expect((await claim(name, 'b:1')).state).toBe('running')
-    await age('host:1:dead2', 1000)
+    await setAge('host:1:dead2', 3000)
     expect(await claim(name, 'b:1')).toEqual({ state: 'claimed', paidCalls: 0, lastFailure: null })
     expect((await claim(name, 'c:1')).state).toBe('running')
     // The owner was only slow: it comes too late.

@@ -25,6 +25,7 @@ async function openServer(engine: string) {
       headers: { ...bearer(), prefer: 'respond-async', ...headers },
       payload: { nin, phone: PHONE },
     })
+    expect(answer.json()).toHaveProperty('data.request_reference')
     return { status: answer.statusCode, reference: String(answer.json().data.request_reference) }
   }
   const read = (reference: string) =>
