@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -17,7 +17,19 @@ export function setup({ name }: TestProject): () => void {
   // PostgreSQL runs as another user.
   chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
-  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  return () => remove(folder)
+}
+
+const ATTEMPTS = 20
+
+/** The data of PostgreSQL are removed by another process: a file that it removes first makes rmSync stop half-way. */
+function remove(folder: string): void {
+  for (let attempt = 1; existsSync(folder); attempt += 1)
+    try {
+      rmSync(folder, { recursive: true })
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error
+    }
 }
 
 /** Whether there is space, and programs may be run from there. */
