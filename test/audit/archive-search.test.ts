@@ -14,7 +14,7 @@ import { searchAudit } from '../../src/audit/search.ts'
 import { searchTimelines } from '../../src/audit/search-timelines.ts'
 import type { Store } from '../../src/context/store.ts'
 import { listConsents } from '../../src/people/recorded-requests.ts'
-import { describeEngines, ENGINES, newFolder } from '../engines.ts'
+import { describeEngines, ENGINES, newFolder, SQLITE } from '../engines.ts'
 import { FIRST, JANUARY, type OldRow, openLog, publicKey, RELEASED, signer, writeOldLog } from './old-log.ts'
 
 /** Everything that reads the log must return the same before and after its rows were archived. */
@@ -71,6 +71,28 @@ describeEngines(ENGINES, (engine) => {
         timelines.filter(({ main }) => isOld(main)),
       )
     }
+    return found
+  }
+
+  const RANGES = [0, 1, 2, 10, 29, 30, 31].flatMap((from) =>
+    [1, 2, 11, 30, 31, 40].map((to) => ({ from, before: to })),
+  )
+
+  /** What is read of single chains, up to their ends and behind them. */
+  const readChains = async ({ audit: table }: Store) => {
+    const found = []
+    for (const chain of [FIRST, ...JANUARY])
+      for (const range of RANGES) {
+        const { from, before: to } = range
+        const at = await table.timeFrom(chain, to)
+        found.push(
+          await table.timeFrom(chain, from),
+          await table.lastUntil(chain, range, at?.time ?? '2019'),
+          (await table.pageBack(chain, to, from)).map(({ sequence }) => sequence),
+          (await table.page(chain, from, to)).map(({ sequence }) => sequence),
+          (await table.hashes(chain, from, to)).length,
+        )
+      }
     return found
   }
 
@@ -133,6 +155,15 @@ describeEngines(ENGINES, (engine) => {
     const opened = await openWholeLog(store, inFolder(), { publicKey })
     await opened.close()
     await expect(opened.store.audit.byReference(rows[0]?.reference ?? '')).rejects.toThrow('closed')
+  })
+
+  it('reads the same of single chains, in every range', async () => {
+    const other = await (await SQLITE.createPlace()).open()
+    onTestFinished(() => other.close())
+    await writeOldLog(other, newFolder())
+    const expected = await readChains(other)
+    expect(expected.length).toBe(3 * RANGES.length * 5)
+    expect(await readChains(log.store)).toEqual(expected)
   })
 
   it('exports every row, and the consents of all of them', async () => {
