@@ -7,6 +7,7 @@ import { settings as baxi } from './baxi/settings.ts'
 import { check as checkRelay, settings as relay } from './relay/settings.ts'
 import type { CreateSource } from './source.ts'
 import { checkVendorFile } from './vendor-file/check.ts'
+import { findAmbiguousValue } from './vendor-file/evidence.ts'
 import { type VendorFile, withoutComments } from './vendor-file/schema.ts'
 import { toFileSettings } from './vendor-settings.ts'
 import { settings as vtpass } from './vtpass/settings.ts'
@@ -59,11 +60,16 @@ const CODE_VENDORS: readonly Vendor[] = [
 
 export const toFileVendor = (loaded: LoadedFile): Vendor => {
   const { name, file } = loaded
+  const settings = toFileSettings(name, file)
   return {
     name,
     title: file.title,
     abilities: (['nin', 'bvn'] as const).filter((kind) => file.operations[kind]),
-    settings: toFileSettings(name, file),
+    settings,
+    check: (values) => {
+      const found = findAmbiguousValue(file, values)
+      return found && `${settings[found.setting]?.env} ${found.problem}`
+    },
     load: async () => {
       const { createFileSource } = await import('./vendor-file/create-source.ts')
       return { create: (values, deps) => createFileSource(name, file, values, deps) }

@@ -39,6 +39,19 @@ describe('a vendor', () => {
     expect(problems).toEqual([expect.stringContaining('TABBAT_DOJAH_PRICE')])
   })
 
+  it.each([
+    ['.*', 'holds for "Not found"'],
+    ['balance|phone', 'holds for "Insufficient balance"'],
+    ['phone .* differs', undefined],
+    ['(', 'must be a regular expression'],
+  ])('refuses %j for texts about another phone: %s', (pattern, problem) => {
+    const account = { CLIENT_ID: 'client', APP_NAME: 'app', API_KEY: 'key', MISMATCH: pattern }
+    const given = Object.entries(account).map(([name, value]) => [`TABBAT_BLUSALT_${name}`, value])
+    expect(read(Object.fromEntries(given)).problems).toEqual(
+      problem === undefined ? [] : [expect.stringContaining(`TABBAT_BLUSALT_MISMATCH ${problem}`)],
+    )
+  })
+
   it('has prices in kobo, one for all or one for each operation', () => {
     const prices = { TABBAT_DOJAH_PRICE: '50', TABBAT_DOJAH_NIN_PRICE: '60.5', TABBAT_DOJAH_BVN_PRICE: '0' }
     const { dojah } = read({ ...GIVEN, ...prices, TABBAT_DOJAH_DAILY_CAP: '1000' }).vendors

@@ -50,10 +50,31 @@ function* listAmbiguousTexts({ texts }: VendorFile, name: string): Generator<str
 const OTHER_TEXTS = ['Not found', 'Insufficient balance', 'Invalid API key', 'Internal server error']
 
 function* listAmbiguousPattern({ settings }: VendorFile, name: string): Generator<string> {
-  const setting = /^\{(.*)\}$/.exec(name)?.[1] ?? ''
+  const setting = toSettingName(name)
   const { type, default: text } = settings?.[setting] ?? {}
-  const pattern = readDefault(type, text)
+  const problem = findPatternProblem(readDefault(type, text))
+  if (problem !== undefined) yield `settings.${setting}.default ${problem}.`
+}
+
+const toSettingName = (name: string) => /^\{(.*)\}$/.exec(name)?.[1] ?? ''
+
+function findPatternProblem(pattern: unknown): string | undefined {
   const held = pattern instanceof RegExp && OTHER_TEXTS.find((other) => pattern.test(other))
-  if (held)
-    yield `settings.${setting}.default holds for "${held}": it cannot mean that there is no such person.`
+  return held ? `holds for "${held}": it cannot mean that there is no such person` : undefined
+}
+
+/** The first pattern of the operator by which a rule could say "not verified" by mistake: its setting, and why. */
+export function findAmbiguousValue(
+  { rules }: VendorFile,
+  values: Readonly<Record<string, unknown>>,
+): { readonly setting: string; readonly problem: string } | undefined {
+  const names = Object.values(rules)
+    .flat()
+    .filter(({ then }) => NEED_EVIDENCE.includes(then))
+    .flatMap((rule) => rule.if.text?.says ?? [])
+  for (const setting of names.map(toSettingName)) {
+    const problem = findPatternProblem(values[setting])
+    if (problem !== undefined) return { setting, problem }
+  }
+  return undefined
 }
