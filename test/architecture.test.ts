@@ -298,13 +298,19 @@ describe('exports', () => {
     (file) => !/node_modules|\/dist\//.test(file),
   )
   const isTest = (file: string) => /^(test|bench)\/|\.test\./.test(file)
-  const namesIn = new Map(sources.map((file) => [file, new Set(textOf(file).match(/[\w$]+/g))]))
+  const filesWith = new Map<string, string[]>()
+  for (const file of sources)
+    for (const name of new Set(textOf(file).match(/[\w$]+/g))) {
+      const others = filesWith.get(name)
+      if (others) others.push(file)
+      else filesWith.set(name, [file])
+    }
   const exportsOf = (file: string) =>
     [...textOf(file).matchAll(/^export (?:async )?(?:const|function\*?|type|class) ([\w$]+)/gm)].map(
       ([, name = '']) => name,
     )
   const usersOf = (file: string, name: string) =>
-    sources.filter((other) => other !== file && namesIn.get(other)?.has(name))
+    (filesWith.get(name) ?? []).filter((other) => other !== file)
 
   it('are used by another file', () => {
     const unused = sources.flatMap((file) =>
