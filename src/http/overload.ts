@@ -317,21 +317,21 @@ export function createInFlight({ all, perKey, countNodes = () => 1 }: InFlightLi
   }
 }
 
-/** Below this share of processor time, the process was stopped and not busy: that is no load. */
+/** Below this share of processor time, the thread was stopped and not busy: that is no load. */
 const MIN_BUSY = 0.1
 
 /** A timer that fires late shows how long the event loop was blocked. */
 function watchEventLoopLag() {
   let lagMs = 0
   let expected = performance.now() + LAG_TICK_MS
-  let cpu = process.cpuUsage()
+  let cpu = process.threadCpuUsage()
   const timer = setInterval(() => {
     const now = performance.now()
-    const { user, system } = process.cpuUsage(cpu)
+    const { user, system } = process.threadCpuUsage(cpu)
     const lateMs = Math.max(0, now - expected)
     lagMs = (user + system) / 1000 < lateMs * MIN_BUSY ? 0 : lateMs
     expected = now + LAG_TICK_MS
-    cpu = process.cpuUsage()
+    cpu = process.threadCpuUsage()
   }, LAG_TICK_MS).unref()
   return { isTooLong: () => lagMs > MAX_LAG_MS, close: () => clearInterval(timer) }
 }

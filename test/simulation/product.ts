@@ -59,7 +59,7 @@ function installEnd(): void {
     throw Object.assign(new Error('no such process'), { code: 'ESRCH' })
   }) as typeof process.kill
   // What a run costs the machine decides nothing in it.
-  process.cpuUsage = () => ({ user: 0, system: 0 })
+  process.cpuUsage = process.threadCpuUsage = () => ({ user: 0, system: 0 })
   process.on('unhandledRejection', (error) => noteUncaught(error))
 }
 
