@@ -337,7 +337,7 @@ function findCountFaults({ audit, rows }: Facts): string[] {
 
 /** A request that was under way when the person was erased may still be answered. */
 /** A batch that is accepted after an erasure brings its people back: its caller sent it again. */
-function findUnerased({ book, rows, toSubject }: Facts): string[] {
+function findUnerased({ book, ledger, rows, toSubject }: Facts): string[] {
   const answered = book.attempts.flatMap(({ wish, status, askedAt, isRead, isReplay }) => {
     const erasedAt = book.erased.get(wish.number) ?? Number.POSITIVE_INFINITY
     const isKept = isRead || isReplay || isRegistered(wish.number)
@@ -345,33 +345,44 @@ function findUnerased({ book, rows, toSubject }: Facts): string[] {
       ? [`${wish.id} was erased, and its record is still given`]
       : []
   })
-  const isAskedLater = (number: string, at: number) =>
-    book.batches.some(
-      ({ acceptedAt, wishes }) => acceptedAt > at && wishes.some((wish) => wish.number === number),
-    ) || isAcceptedMeanwhile(number)
   /** A question that is accepted while the erasure runs may come after it. */
-  const isAcceptedMeanwhile = (number: string) =>
-    book.attempts.some(
-      ({ wish, status, at }) =>
-        status === 202 &&
-        wish.number === number &&
-        at > (book.erasing.get(number) ?? Number.POSITIVE_INFINITY),
+  const isAskedLater = (number: string) => {
+    const begunAt = book.erasing.get(number) ?? Number.POSITIVE_INFINITY
+    const isLater = (wish: Wish, at: number) => wish.number === number && at > begunAt
+    return (
+      book.batches.some(({ acceptedAt, wishes }) => wishes.some((wish) => isLater(wish, acceptedAt))) ||
+      book.attempts.some(({ wish, status, at }) => status === 202 && isLater(wish, at))
     )
-  const erased = new Map(
-    [...book.erased].flatMap(([number, at]) =>
-      Number.isFinite(at) && !isAskedLater(number, at) ? [[toSubject(number), number]] : [],
-    ),
-  )
-  const find = (table: string, columns: readonly string[]) =>
-    rows(table).flatMap((row) => {
+  }
+  /** A caller who waited got an answer about which a vendor was asked after the erasure. */
+  const isAnsweredAnew = (number: string, erasedAt: number) =>
+    ledger.some((call) => call.number === number && call.at > erasedAt) &&
+    book.attempts.some(
+      ({ wish, status, at, isRead, isReplay }) =>
+        status === 200 && !isRead && !isReplay && wish.number === number && at > erasedAt,
+    )
+  const find = (
+    table: string,
+    columns: readonly string[],
+    isExpected: (number: string, erasedAt: number) => boolean = isAskedLater,
+  ) => {
+    const erased = new Map(
+      [...book.erased].flatMap(([number, at]) =>
+        Number.isFinite(at) && !isAskedLater(number) && !isExpected(number, at)
+          ? [[toSubject(number), number]]
+          : [],
+      ),
+    )
+    return rows(table).flatMap((row) => {
       const number = erased.get(toHex(row.subject))
       return number !== undefined && columns.some((column) => row[column] !== null)
         ? [`${number} was erased, and ${table} still has it`]
         : []
     })
+  }
   return [
     ...answered,
-    ...find('idempotency', ['sealed']),
+    ...find('idempotency', ['sealed'], isAnsweredAnew),
     ...find('queued_verifications', ['question', 'answer']),
   ]
 }
@@ -424,7 +435,8 @@ function findRestoreFaults(facts: Facts): string[] {
     })
     return [
       ...findLost(then),
-      ...findUnerased(then),
+      // A question may be accepted between the begin of a backup and the moment whose rows it has.
+      ...findUnerased({ ...then, book: { ...book, erased: before.erased } }),
       ...findLeaks({ ...then, book }),
       ...findChainFaults(restored.audit),
       ...valid,
