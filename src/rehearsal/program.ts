@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { isSea } from 'node:sea'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { UserError } from '../errors.ts'
 
@@ -68,8 +69,9 @@ export function createProgram(cwd: string): Program {
       cwd,
       env: settings,
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    }) as ChildProcessByStdio<null, Readable, Readable>
+    child.once('exit', () => child.stdio[LIFELINE]?.destroy())
     running.add(child)
     child.once('close', () => running.delete(child))
     return child
@@ -99,17 +101,22 @@ export function createProgram(cwd: string): Program {
 export const toOwnCommand = (): string[] =>
   isSea() ? [process.execPath] : [process.execPath, ...process.execArgv, process.argv[1] ?? '']
 
-function toCommand(args: readonly string[], maxFileBytes: number | undefined): string[] {
-  const own = toOwnCommand()
-  if (maxFileBytes === undefined) return [...own, ...args]
-  return [
-    '/bin/sh',
-    '-c',
-    `ulimit -f ${Math.ceil(maxFileBytes / BLOCK_BYTES)} && exec "$0" "$@"`,
-    ...own,
-    ...args,
-  ]
-}
+/** A pipe that the system closes when this process ends, however it ends. */
+const LIFELINE = 3
+/** Kills the whole group when the pipe is closed. */
+const GUARD = `(read -r _ <&${LIFELINE}; kill -9 0) > /dev/null 2>&1 &`
+
+const toCommand = (args: readonly string[], maxFileBytes: number | undefined): string[] => [
+  '/bin/sh',
+  '-c',
+  [
+    GUARD,
+    maxFileBytes === undefined ? '' : `ulimit -f ${Math.ceil(maxFileBytes / BLOCK_BYTES)} &&`,
+    `exec "$0" "$@" ${LIFELINE}<&-`,
+  ].join(' '),
+  ...toOwnCommand(),
+  ...args,
+]
 
 async function killGroup(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -335,6 +335,32 @@ it('Ctrl-C ends the server on the copy, and deletes the copy', TIMEOUT, async ()
   child.kill('SIGINT')
   expect(await exited).toEqual([130, null])
   expect(readdirSync(TMPDIR)).toEqual([])
+})
+
+it('kill -9 ends the server on the copy, too', TIMEOUT, async () => {
+  const TMPDIR = newFolder()
+  const data = { TABBAT_DATA_DIR: newDataDir() }
+  await fillData(data, 'http://127.0.0.1:9/hooks')
+  const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
+  const child = spawn('bin/tabbat', ['rehearse', '--only', 'database-locked'], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const { promise: copied, resolve } = Promise.withResolvers<void>()
+  child.stderr.on('data', (piece) => String(piece).includes('Copied') && resolve())
+  await copied
+  /** Without those that have ended, and wait for their parent. */
+  const listProcesses = () =>
+    execFileSync('ps', ['-A', '-o', 'pid=,ppid=,stat=,args='], { encoding: 'utf8' })
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , stat]) => stat !== undefined && !stat.startsWith('Z'))
+  const findServer = () =>
+    listProcesses().find(([, parent, , ...args]) => parent === String(child.pid) && args.at(-1) === 'serve')
+  await expect.poll(findServer).toBeDefined()
+  const [server] = findServer() ?? []
+  child.kill('SIGKILL')
+  await expect.poll(() => listProcesses().some(([pid]) => pid === server)).toBe(false)
 })
 
 it(
