@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { inspect } from 'node:util'
 import { types } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/context/store.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
+import { createCertificate, writeCertificate } from '../certificate.ts'
 import { newFolder } from '../engines.ts'
 import { admitGuess } from '../ledger/commit-parts.ts'
 import { toGuess } from '../ledger/guess.ts'
@@ -132,6 +134,30 @@ describe.skipIf(!hasOwnPostgres())('PostgreSQL', () => {
       const message = (why: string) => new RegExp(`^${AT} cannot be reached over TLS \\(${why}\\)\\.`)
       await expectRefusal(`${server.url}?sslmode=verify-full`, message('not offered'), 60_000)
       await expectRefusal(`${server.url}?sslmode=verify-full&sslrootcert=/nowhere.pem`, message('ENOENT'))
+    })
+
+    it.each([
+      ['is of another authority', 'localhost', 'SELF_SIGNED_CERT'],
+      ['names another server', 'elsewhere.example.com', 'ALTNAME'],
+    ])('when its certificate %s: it is told nothing', async (_what, name, code) => {
+      const [own, trusted] = [createCertificate({ name }), createCertificate()]
+      const told: Buffer[] = []
+      const middle = createServer((socket) => {
+        socket
+          .on('error', () => {})
+          .once('data', () => {
+            socket.write('S')
+            const secure = new TLSSocket(socket, { isServer: true, cert: own.cert, key: own.key })
+            secure.on('error', () => {}).on('data', (bytes) => told.push(bytes))
+          })
+      }).listen(0, 'localhost')
+      await once(middle, 'listening')
+      const { port } = middle.address() as AddressInfo
+      const { TABBAT_TLS_CERT: ca } = writeCertificate(code === 'ALTNAME' ? own : trusted)
+      const url = `postgres://ada@localhost:${port}/tabbat?sslmode=verify-full&sslrootcert=${ca}`
+      await expectRefusal(url, new RegExp(`at localhost:${port} cannot be reached over TLS \\(\\w*${code}`))
+      expect(Buffer.concat(told).toString()).toBe('')
+      middle.close()
     })
 
     it('when the address is invalid', async () => {

@@ -1,8 +1,10 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { writeBackup } from '../../src/backup/write-backup.ts'
 import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { createBlankRecord } from '../../src/contract/record.ts'
@@ -15,6 +17,7 @@ import { rotateRoot } from '../../src/registry/rotate.ts'
 import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
 import { createGuessLimit } from '../../src/verification/guess-limit.ts'
 import { commitParts } from '../ledger/commit-parts.ts'
+import { hasPostgres } from '../postgres.ts'
 import type { Settings } from '../process/tabbat.ts'
 import { ENGINES, newSettings, toConfig, withSealed } from './sealed-registry.ts'
 import { search, toSpellings } from './spellings.ts'
@@ -193,6 +196,38 @@ describe.concurrent.each(ENGINES)('a stolen database on %s', (engine) => {
       ])
       expect(search(places, new Map(needles))).toEqual([])
     })
+  })
+})
+
+describe.skipIf(!hasPostgres())('the connection to PostgreSQL, without TLS', () => {
+  /** Passes everything on, and keeps what is sent to the server. */
+  async function record(databaseUrl: string) {
+    const { hostname, port } = new URL(databaseUrl)
+    const sent: Buffer[] = []
+    const proxy = createServer((near) => {
+      const far = connect(Number(port), hostname)
+      near.on('data', (bytes) => sent.push(bytes)).pipe(far)
+      far.pipe(near)
+      for (const [one, other] of [[near, far] as const, [far, near] as const])
+        one.on('error', () => {}).on('close', () => other.destroy())
+    }).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    onTestFinished(() => void proxy.close())
+    const own = String((proxy.address() as AddressInfo).port)
+    return { url: Object.assign(new URL(databaseUrl), { port: own }).href, sent }
+  }
+
+  it('carries no personal data, and no root key', async () => {
+    const settings = await newSettings('postgres')
+    const { url, sent } = await record(settings.TABBAT_DATABASE_URL ?? '')
+    const key = await withSealed({ ...settings, TABBAT_DATABASE_URL: url }, storeCanaries)
+    const root = readFileSync(join(settings.TABBAT_DATA_DIR ?? '', 'root.key'), 'utf8').trim()
+    const places = new Map([['the connection', Buffer.concat(sent)]])
+    expect(search(places, toCanaries(key))).toEqual([])
+    expect(search(places, toGuesses())).toEqual([])
+    expect(search(places, new Map([['root key', toSpellings(root)]]))).toEqual([])
+    // The name of the key is sent as it is: the search finds what is there.
+    expect(search(places, new Map([['name', toSpellings('shop')]]))).not.toEqual([])
   })
 })
 
