@@ -76,6 +76,7 @@ it('queries the store once in half a second, and obeys a revocation within a sec
 it('says how soon a revoked key is refused in the same words everywhere', () => {
   const texts = [
     'README.md',
+    'SECURITY.md',
     'docs/keys.md',
     'docs/operation.md',
     'docs/reliability.md',
