@@ -79,9 +79,13 @@ it('a small body that arrives late is served', async () => {
   const requested = once(server.app.server, 'request')
   const body = JSON.stringify({ nin: '12345678901', phone: PHONE })
   socket.write(toHead('POST /api/v2/kyc/verify-nin', `Content-Length: ${body.length}`))
-  await requested
-  server.app.connections.check(performance.now())
-  server.app.connections.check(performance.now() + 9000)
+  const [message] = await requested
+  const { connections } = server.app
+  // The timer of the server may have seen it before, and the machine may be slow.
+  Object.assign(connections.find(message.socket) ?? {}, { slow: undefined })
+  const now = performance.now()
+  connections.check(now)
+  connections.check(now + 9000)
   socket.write(body)
   expect(await readAnswers(socket, 1)).toMatch(/^HTTP\/1.1 200 /)
   socket.destroy()
