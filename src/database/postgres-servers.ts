@@ -30,16 +30,27 @@ const IDENTITY = `SELECT pg_is_in_recovery() AS is_standby, host(inet_server_add
   (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database`
 const TIMELINE = 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline'
 
-/** The databases of an address, by the servers that answer and, for those that do not, by its text. */
-export async function listPlaces(databaseUrl: string): Promise<string[]> {
+/** A database of an address, on one of its servers. */
+export type DatabasePlace = {
+  /** As the address spells it: host, port and database. */
+  readonly text: string
+  /** The same for every spelling of the address. Undefined if the server does not answer, or refuses the login. */
+  readonly identity: string | undefined
+}
+
+/** One for each server of an address. */
+export async function listPlaces(databaseUrl: string): Promise<DatabasePlace[]> {
   const [logins, rows] = await Promise.all([
     readLogins(databaseUrl),
     askServers(databaseUrl, (query) => query(IDENTITY)),
   ])
-  return [
-    ...logins.map(({ host, port, database }) => `${host}:${port}/${database}`),
-    ...rows.flatMap((row) => (row === undefined ? [] : `${row.started_at}/${row.database}`)),
-  ]
+  return logins.map(({ host, port, database }, index) => {
+    const row = rows[index]
+    return {
+      text: `${host}:${port}/${database}`,
+      identity: row === undefined ? undefined : `${row.started_at}/${row.database}`,
+    }
+  })
 }
 
 const ASK_MS = 5000

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Database } from '../database/database.ts'
 import { HEARTBEATS } from '../database/node-table.ts'
 import { openDatabase } from '../database/open-database.ts'
-import { listPlaces } from '../database/postgres-servers.ts'
+import { type DatabasePlace, listPlaces } from '../database/postgres-servers.ts'
 import { UserError } from '../errors.ts'
 import type { CopiedData } from './copy-data.ts'
 
@@ -59,14 +59,27 @@ const SESSIONS = `SELECT pid FROM pg_stat_activity
 
 /**
  * Throws if both addresses lead to one database, however they are spelled. The start of a server tells it from every other one, also from a
- * physical copy, which has the same system identifier.
+ * physical copy, which has the same system identifier. Also throws if one server of either address does not say which database it has: texts
+ * alone do not tell databases apart, and the silent server may be the one that the other address spells differently.
  */
 export async function refuseLiveDatabase(live: string | undefined, copy: string): Promise<void> {
   if (live === undefined) return
-  const [ofLive = [], ofCopy = []] = await Promise.all([live, copy].map(listPlaces))
-  if (ofCopy.some((place) => ofLive.includes(place)))
+  const [ofLive, ofCopy] = await Promise.all([listPlaces(live), listPlaces(copy)])
+  const isSame = (one: DatabasePlace, other: DatabasePlace) =>
+    one.text === other.text || (one.identity !== undefined && one.identity === other.identity)
+  if (ofCopy.some((one) => ofLive.some((other) => isSame(one, other))))
     throw new UserError(
       'The address of the copy leads to the database of TABBAT_DATABASE_URL, which may be live. Make a copy of that database, and name the copy.',
+    )
+  refuseSilent(ofLive, 'TABBAT_DATABASE_URL', 'Make it reachable, or unset TABBAT_DATABASE_URL.')
+  refuseSilent(ofCopy, 'the copy', 'Make it reachable.')
+}
+
+function refuseSilent(places: readonly DatabasePlace[], whose: string, remedy: string): void {
+  const silent = places.find(({ identity }) => identity === undefined)
+  if (silent !== undefined)
+    throw new UserError(
+      `${silent.text} of ${whose} does not answer or refuses the login, so it cannot be told whether the copy is another database. ${remedy}`,
     )
 }
 

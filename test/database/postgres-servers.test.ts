@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readPrimary } from '../../src/database/postgres-servers.ts'
+import { listPlaces, readPrimary } from '../../src/database/postgres-servers.ts'
 import { POSTGRES } from '../engines.ts'
 import { hasPostgres } from '../postgres.ts'
 
@@ -11,3 +11,17 @@ it.skipIf(!hasPostgres())('tells the primary of an address by its start and its 
   expect(await readPrimary(url)).toBe(primary)
   expect(await readPrimary('postgres://127.0.0.1:9/nowhere')).toBeUndefined()
 })
+
+it.skipIf(!hasPostgres())(
+  'says of each server of an address which database it has, if it answers',
+  async () => {
+    const { options } = await POSTGRES.createPlace()
+    const url = String(options.databaseUrl)
+    const [place, silent] = await listPlaces(url.replace(/127\.0\.0\.1:\d+/, '$&,127.0.0.1:9'))
+    expect(place?.identity).toMatch(/^\d+\.\d+\/\d+$/)
+    expect(silent).toEqual({ text: `127.0.0.1:9${new URL(url).pathname}`, identity: undefined })
+    const [other] = await listPlaces(url.replace('127.0.0.1', 'localhost'))
+    expect(other?.text).not.toBe(place?.text)
+    expect(other?.identity).toBe(place?.identity)
+  },
+)

@@ -61,6 +61,7 @@ describe.skipIf(!hasPostgres())('a database of PostgreSQL that is called a copy'
 
 describe.skipIf(!hasPostgres())('the live database, called a copy,', () => {
   const LIVE = 'leads to the database of TABBAT_DATABASE_URL'
+  const addSilentServer = (url: string) => url.replace(/127\.0\.0\.1:\d+/, '$&,127.0.0.1:9')
 
   it('is refused, also by another spelling of its address', async () => {
     const url = await createEmptyDatabase()
@@ -73,6 +74,27 @@ describe.skipIf(!hasPostgres())('the live database, called a copy,', () => {
   it('is refused by its text while it does not answer', async () => {
     const url = 'postgres://ada@127.0.0.1:9/tabbat'
     await expect(refuseLiveDatabase(url, `${url}?sslmode=disable`)).rejects.toThrow(LIVE)
+  })
+
+  it('is refused while one of its servers does not answer: the copy may be a spelling of that one', async () => {
+    const [live, copy] = [await createEmptyDatabase(), await createEmptyDatabase()]
+    const silent = 'postgres://ada@127.0.0.1:9/tabbat'
+    const sentence =
+      '127.0.0.1:9/tabbat of TABBAT_DATABASE_URL does not answer or refuses the login, so it cannot be told whether the copy is another database. Make it reachable, or unset TABBAT_DATABASE_URL.'
+    await expect(refuseLiveDatabase(silent, copy)).rejects.toThrow(sentence)
+    await expect(refuseLiveDatabase(silent.replace('127.0.0.1', 'localhost'), silent)).rejects.toThrow(
+      'of TABBAT_DATABASE_URL does not answer',
+    )
+    await expect(refuseLiveDatabase(addSilentServer(live), copy)).rejects.toThrow(
+      'of TABBAT_DATABASE_URL does not answer',
+    )
+  })
+
+  it('is not told from a copy of which a server does not answer', async () => {
+    const [live, copy] = [await createEmptyDatabase(), await createEmptyDatabase()]
+    await expect(refuseLiveDatabase(live, addSilentServer(copy))).rejects.toThrow(
+      'of the copy does not answer or refuses the login, so it cannot be told whether the copy is another database. Make it reachable.',
+    )
   })
 
   it('is told from another database of its server', async () => {
