@@ -125,19 +125,30 @@ export async function restoreCopy(program: Program, settings: Settings, file: st
   throw new UserError(readReason(stderr))
 }
 
+/** The backup that is restored. */
+export type FoundBackup = {
+  readonly file: string
+  /** Names of others in the folder whose time cannot be read: one of them may be newer. */
+  readonly unreadable: readonly string[]
+}
+
 /** A file, or the newest backup of a folder. */
-export function findBackup(path: string): string {
+export function findBackup(path: string): FoundBackup {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats)
     throw new UserError(
       `There is no backup at ${path}. Name a file that "tabbat backup" wrote, or its folder.`,
     )
-  if (!stats.isDirectory()) return resolve(path)
-  const [newest] = readdirSync(path)
+  if (!stats.isDirectory()) return { file: resolve(path), unreadable: [] }
+  const [newest, ...others] = readdirSync(path)
     .filter((name) => name.endsWith('.backup'))
     .map((name) => ({ name, at: readBackupTime(join(path, name)) }))
     .toSorted((a, b) => b.at - a.at || (a.name < b.name ? 1 : -1))
-  if (newest) return resolve(path, newest.name)
+  if (newest)
+    return {
+      file: resolve(path, newest.name),
+      unreadable: others.filter(({ at }) => at === 0).map(({ name }) => name),
+    }
   throw new UserError(`There is no file in ${path} whose name ends with .backup.`)
 }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { UserError } from '../errors.ts'
 import { createCallers, isVerified } from './callers.ts'
 import { quietCopy, tamperRow } from './copied-database.ts'
-import { copyRemovals, createCopyFolders, restoreCopy } from './copy-data.ts'
+import { copyRemovals, createCopyFolders, type FoundBackup, restoreCopy } from './copy-data.ts'
 import { type Exercise, waitUntil } from './exercise.ts'
 import { type Recorder, toTime } from './finding.ts'
 import { readReason, type Settings } from './program.ts'
@@ -31,7 +31,7 @@ const restore: Exercise = {
   about:
     'the newest backup of --backup is restored elsewhere, its log is verified, a server starts on it and answers',
   run: async (stage, recorder) => {
-    const backup = stage.backup ?? (await makeBackup(stage, recorder))
+    const file = stage.backup?.file ?? (await makeBackup(stage, recorder))
     const folder = join(stage.folder, 'restored')
     const data = createCopyFolders(folder)
     const { TABBAT_DATABASE_URL: _url, ...rest } = stage.settings
@@ -39,9 +39,10 @@ const restore: Exercise = {
     copyRemovals(stage.config, data.checkpointDir)
     const from = recorder.now()
     const end = recorder.beginFault('the data is gone')
-    const createdAt = await tryRestore(stage, settings, backup)
+    const createdAt = await tryRestore(stage, settings, file)
     const whose = stage.backup === undefined ? 'made now from the copy, none of yours' : 'yours'
     recorder.check(`the backup can be restored (${whose})`, createdAt.text, createdAt.at !== undefined)
+    if (stage.backup !== undefined) checkFolder(recorder, stage.backup)
     if (createdAt.at === undefined) return
     if (stage.backup !== undefined)
       recorder.note(`The backup is of ${createdAt.text}: what came later would be lost with it.`)
@@ -52,6 +53,16 @@ const restore: Exercise = {
     const { sound, headline, rows } = await verifyLog(stage, settings)
     recorder.check('its audit log is whole', sound ? `${rows} rows, no fault` : headline, sound)
   },
+}
+
+/** The newest backup may be one that cannot be read: then an older one was restored. */
+export function checkFolder(recorder: Pick<Recorder, 'check'>, { unreadable }: FoundBackup): void {
+  if (unreadable.length > 0)
+    recorder.check(
+      'every backup in the folder can be read',
+      `the time of these cannot be read, so they may be newer and damaged: ${unreadable.join(', ')}`,
+      false,
+    )
 }
 
 /** Without a backup of the operator: the way itself can still be shown. */

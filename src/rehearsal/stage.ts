@@ -13,6 +13,7 @@ import {
   copyRemovals,
   copySqlite,
   createCopyFolders,
+  type FoundBackup,
   findBackup,
   readRootKeys,
   requireRoom,
@@ -58,7 +59,7 @@ export type Stage = {
   readonly notes: readonly string[]
   /** What was copied, in words. */
   readonly origin: string
-  readonly backup: string | undefined
+  readonly backup: FoundBackup | undefined
   readonly failoverCommand: string | undefined
   readonly config: Config
   /** A folder for what an exercise needs besides. It is deleted at the end. */
@@ -146,7 +147,7 @@ async function buildStage(options: StageOptions, cleanup: Cleanup): Promise<Stag
     rootKeys,
     vendors: Object.fromEntries([...vendors].map(([name, standIn]) => [name, standIn.settings])),
   })
-  const origin = await fillCopy({ ...options, backup }, data, program, copied)
+  const origin = await fillCopy({ ...options, backup: backup?.file }, data, program, copied)
   say(`Copied: ${origin}.`)
   await quietCopy(data, receiver.copiedUrl)
   const { kind, noVendor } = findKind(config, vendors)

@@ -178,6 +178,22 @@ describe.concurrent('a rehearsal with something wrong', () => {
     expect(left).toEqual([])
   })
 
+  it('names a truncated backup beside one that it restores, with exit code 1', TIMEOUT, async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'tabbat-1.backup'), readFileSync(backup))
+    writeFileSync(join(folder, 'tabbat-2.backup'), readFileSync(backup).subarray(0, 12))
+    const { code, exercises } = await rehearse(data, '--backup', folder, '--only', 'restore')
+    expect(code).toBe(1)
+    const [restore] = exercises
+    expect(restore?.checks.filter(({ ok }) => !ok)).toEqual([
+      expect.objectContaining({
+        expected: 'every backup in the folder can be read',
+        seen: expect.stringMatching(/: tabbat-2\.backup$/),
+      }),
+    ])
+    expect(restore?.checks.map(({ expected }) => expected)).toContain('its audit log is whole')
+  })
+
   it('says that a row is missing from the audit log, with exit code 1', TIMEOUT, async () => {
     const own = { TABBAT_DATA_DIR: newDataDir() }
     await fillData(own, 'http://127.0.0.1:9/hooks')

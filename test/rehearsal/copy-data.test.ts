@@ -20,11 +20,27 @@ it('takes the newest backup of a folder by the time in it, and by its name if th
   }
   write('a.backup', 'no header', 400)
   write('b.backup', 'no header', 300)
-  expect(findBackup(folder)).toBe(join(folder, 'b.backup'))
+  expect(findBackup(folder)).toEqual({ file: join(folder, 'b.backup'), unreadable: ['a.backup'] })
   const rows = `\n${'["row"]\n'.repeat(100_000)}`
   write('old.backup', `{"format":"tabbat-backup","created_at":"2026-01-01T00:00:00.000Z"}${rows}`, 200)
   write('new.backup', `{"format":"tabbat-backup","created_at":"2026-02-01T00:00:00.000Z"}${rows}`, 100)
-  expect(findBackup(folder)).toBe(join(folder, 'new.backup'))
+  expect(findBackup(folder)).toEqual({
+    file: join(folder, 'new.backup'),
+    unreadable: ['b.backup', 'a.backup'],
+  })
+  expect(findBackup(join(folder, 'a.backup'))).toEqual({ file: join(folder, 'a.backup'), unreadable: [] })
+})
+
+it('names a truncated backup of a folder: it may be the newest', () => {
+  const folder = newFolder()
+  const whole = gzipSync('{"format":"tabbat-backup","created_at":"2026-01-01T00:00:00.000Z"}\n')
+  writeFileSync(join(folder, 'tabbat-1.backup'), whole)
+  writeFileSync(join(folder, 'tabbat-2.backup'), whole.subarray(0, 12))
+  writeFileSync(join(folder, 'tabbat-3.backup'), '')
+  expect(findBackup(folder)).toEqual({
+    file: join(folder, 'tabbat-1.backup'),
+    unreadable: ['tabbat-3.backup', 'tabbat-2.backup'],
+  })
 })
 
 it('refuses a copy for which the temporary folder has no room', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readBody } from '../../src/rehearsal/callers.ts'
 import { checkRepeats, checkRows } from '../../src/rehearsal/crash-exercises.ts'
-import { checkRestored } from '../../src/rehearsal/data-exercises.ts'
+import { checkFolder, checkRestored } from '../../src/rehearsal/data-exercises.ts'
 import { checkFailover } from '../../src/rehearsal/database-exercises.ts'
 import { type Exercise, runExercise, startAgain } from '../../src/rehearsal/exercise.ts'
 import { NotStarted } from '../../src/rehearsal/program.ts'
@@ -128,6 +128,16 @@ describe('webhooks', () => {
     expect(isSigned(sent, secret)).toBe(true)
     expect(isSigned({ ...sent, body: '{"test": 1}' }, secret)).toBe(false)
     expect(isSigned({ ...sent, signature: '' }, secret)).toBe(false)
+  })
+})
+
+describe('a folder of backups', () => {
+  const judgeFolder = (unreadable: readonly string[]) =>
+    judge((recorder) => checkFolder(recorder, { file: '/backups/a.backup', unreadable }))
+
+  it('differs if a backup cannot be read, although another was restored', () => {
+    expect(judgeFolder([])).toEqual([])
+    expect(judgeFolder(['b.backup'])).toEqual([false])
   })
 })
 
