@@ -2,7 +2,13 @@ import { join } from 'node:path'
 import { UserError } from '../errors.ts'
 import { createCallers, isVerified } from './callers.ts'
 import { quietCopy, tamperRow } from './copied-database.ts'
-import { copyRemovals, createCopyFolders, type FoundBackup, restoreCopy } from './copy-data.ts'
+import {
+  type CopiedData,
+  copyRemovals,
+  createCopyFolders,
+  type FoundBackup,
+  restoreCopy,
+} from './copy-data.ts'
 import { type Exercise, waitUntil } from './exercise.ts'
 import { type Recorder, toTime } from './finding.ts'
 import { readReason, type Settings } from './program.ts'
@@ -40,8 +46,9 @@ const restore: Exercise = {
     const from = recorder.now()
     const end = recorder.beginFault('the data is gone')
     const createdAt = await tryRestore(stage, settings, file)
-    const whose = stage.backup === undefined ? 'made now from the copy, none of yours' : 'yours'
-    recorder.check(`the backup can be restored (${whose})`, createdAt.text, createdAt.at !== undefined)
+    const { expected, notes } = describeRestore(stage)
+    recorder.check(expected, createdAt.text, createdAt.at !== undefined)
+    for (const note of notes) recorder.note(note)
     if (stage.backup !== undefined) checkFolder(recorder, stage.backup)
     if (createdAt.at === undefined) return
     if (stage.backup !== undefined)
@@ -53,6 +60,23 @@ const restore: Exercise = {
     const { sound, headline, rows } = await verifyLog(stage, settings)
     recorder.check('its audit log is whole', sound ? `${rows} rows, no fault` : headline, sound)
   },
+}
+
+type Restoring = {
+  readonly backup: unknown
+  readonly data: Pick<CopiedData, 'databaseUrl'>
+  readonly config: Pick<Stage['config'], 'databaseUrl'>
+}
+
+/** What is restored into what. A second database of PostgreSQL is not at hand, so it is always SQLite. */
+export function describeRestore({ backup, data, config }: Restoring) {
+  const whose = backup === undefined ? 'made now from the copy, none of yours' : 'yours'
+  if (data.databaseUrl === undefined && config.databaseUrl === undefined)
+    return { expected: `the backup can be restored (${whose})`, notes: [] }
+  return {
+    expected: `the backup can be restored into SQLite (${whose})`,
+    notes: ['The restore was into SQLite. A restore into PostgreSQL was not rehearsed.'],
+  }
 }
 
 /** The newest backup may be one that cannot be read: then an older one was restored. */

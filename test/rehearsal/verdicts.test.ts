@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readBody } from '../../src/rehearsal/callers.ts'
 import { checkRepeats, checkRows } from '../../src/rehearsal/crash-exercises.ts'
-import { checkFolder, checkRestored } from '../../src/rehearsal/data-exercises.ts'
+import { checkFolder, checkRestored, describeRestore } from '../../src/rehearsal/data-exercises.ts'
 import { checkFailover } from '../../src/rehearsal/database-exercises.ts'
 import { type Exercise, runExercise, startAgain } from '../../src/rehearsal/exercise.ts'
 import { NotStarted } from '../../src/rehearsal/program.ts'
@@ -128,6 +128,27 @@ describe('webhooks', () => {
     expect(isSigned(sent, secret)).toBe(true)
     expect(isSigned({ ...sent, body: '{"test": 1}' }, secret)).toBe(false)
     expect(isSigned({ ...sent, signature: '' }, secret)).toBe(false)
+  })
+})
+
+describe('a restore', () => {
+  const none = { databaseUrl: undefined }
+  const postgres = { databaseUrl: 'postgres://127.0.0.1/tabbat' }
+
+  it.each([
+    ['a copy in PostgreSQL', { data: postgres, config: none }],
+    ['servers on PostgreSQL, and a backup of theirs', { data: none, config: postgres }],
+  ])('with %s says that it was into SQLite', (_what, place) => {
+    const { expected, notes } = describeRestore({ backup: undefined, ...place })
+    expect(expected).toMatch(/^the backup can be restored into SQLite \(/)
+    expect(notes).toEqual([expect.stringContaining('A restore into PostgreSQL was not rehearsed.')])
+  })
+
+  it('of SQLite needs no such word', () => {
+    expect(describeRestore({ backup: {}, data: none, config: none })).toEqual({
+      expected: 'the backup can be restored (yours)',
+      notes: [],
+    })
   })
 })
 
