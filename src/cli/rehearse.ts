@@ -149,7 +149,7 @@ async function runRehearse(options: Options): Promise<void> {
 
 /** What would be ignored. */
 function refuseContradictions(options: Options): void {
-  const { url, backup, databaseUrl: address, databaseUrlFile, keep, keyFile } = options
+  const { url, backup, databaseUrl: address, databaseUrlFile, keep, keyFile, failoverCommand } = options
   const ofCopy = {
     '--backup': backup,
     '--database-url': address,
@@ -163,6 +163,10 @@ function refuseContradictions(options: Options): void {
     )
   if (url === undefined && keyFile !== undefined)
     throw new UserError('--key-file goes with --url only: on a copy, the rehearsal makes a key of its own.')
+  if (failoverCommand !== undefined && (url ?? address ?? databaseUrlFile) === undefined)
+    throw new UserError(
+      '--failover-command needs --database-url, --database-url-file or --url: the copy is SQLite otherwise, which has no other server.',
+    )
 }
 
 /** Only what can be seen from outside. Nothing is started here. */
@@ -221,7 +225,7 @@ function conclude(
   { origin, notes }: Pick<Stage, 'origin' | 'notes'>,
   { startedAt, options }: Run,
 ): void {
-  const exitCode = toExitCode(findings)
+  const exitCode = toExitCode(findings, options.only)
   const report: Report = {
     format: 'tabbat-rehearsal',
     version: 1,

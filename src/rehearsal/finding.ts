@@ -94,11 +94,16 @@ function toStatus(checks: readonly Check[]): Status {
   return checks.every(({ ok }) => ok) ? 'as_expected' : 'differed'
 }
 
-/** 0: all as expected. 1: something differed. 2: an exercise could not be run, or none was. */
-export function toExitCode(findings: readonly Pick<Finding, 'status'>[]): 0 | 1 | 2 {
+/** 0: all as expected. 1: something differed. 2: an exercise could not be run, one of the named ones was skipped, or none was made. */
+export function toExitCode(
+  findings: readonly Pick<Finding, 'name' | 'status'>[],
+  /** Those that the operator asked for by name. */
+  named: readonly string[] = [],
+): 0 | 1 | 2 {
   const has = (status: Status) => findings.some((finding) => finding.status === status)
   if (has('differed')) return 1
-  return has('could_not_run') || !has('as_expected') ? 2 : 0
+  const isMissing = findings.some(({ name, status }) => status === 'skipped' && named.includes(name))
+  return isMissing || has('could_not_run') || !has('as_expected') ? 2 : 0
 }
 
 /** "3 of 40 answers: 2 times 503 source_unavailable, once no answer". */

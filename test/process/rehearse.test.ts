@@ -178,6 +178,15 @@ describe.concurrent('a rehearsal with something wrong', () => {
     expect(left).toEqual([])
   })
 
+  it('ends with exit code 2 if an exercise that was named is skipped', TIMEOUT, async () => {
+    const named = ['--only', 'tampered-log', 'failover']
+    const { code, exercises, stdout } = await rehearse(data, ...named)
+    expect(namesWith(exercises, 'as_expected')).toEqual(['tampered-log'])
+    expect(namesWith(exercises, 'skipped')).toEqual(['failover'])
+    expect(stdout).toContain('The copy is on SQLite')
+    expect(code).toBe(2)
+  })
+
   it('names a truncated backup beside one that it restores, with exit code 1', TIMEOUT, async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'tabbat-1.backup'), readFileSync(backup))
@@ -264,6 +273,11 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
       'a key without a server to ask',
       ['--key-file', 'x.key'],
       /^error: --key-file goes with --url only: .*\n$/,
+    ],
+    [
+      'a command for a failover on SQLite',
+      ['--failover-command', 'true'],
+      /^error: --failover-command needs --database-url, .*\n$/,
     ],
     [
       'an address of a server with a path',

@@ -40,7 +40,7 @@ describe('the finding of an exercise', () => {
 
 describe('the exit code', () => {
   const of = (...statuses: ('as_expected' | 'differed' | 'skipped' | 'could_not_run')[]) =>
-    toExitCode(statuses.map((status) => ({ status })))
+    toExitCode(statuses.map((status) => ({ name: status, status })))
 
   it('is 0 if all that was made was as expected', () => {
     expect(of('as_expected', 'skipped')).toBe(0)
@@ -55,6 +55,14 @@ describe('the exit code', () => {
     expect(of('as_expected', 'could_not_run')).toBe(2)
     expect(of('skipped')).toBe(2)
     expect(of()).toBe(2)
+  })
+
+  it('is 2 if an exercise was skipped that was named, although others were as expected', () => {
+    const made = { name: 'kill', status: 'as_expected' } as const
+    const skipped = { name: 'failover', status: 'skipped' } as const
+    expect(toExitCode([made, skipped], ['kill', 'failover'])).toBe(2)
+    expect(toExitCode([made, skipped], ['kill'])).toBe(0)
+    expect(toExitCode([{ ...made, status: 'differed' }, skipped], ['kill', 'failover'])).toBe(1)
   })
 })
 
