@@ -10,8 +10,17 @@ const GRACE_MS = 5000
 const TAIL_CHARACTERS = 4000
 const TAIL_MS = 500
 
+type CommandOptions = {
+  readonly withinMs?: number
+  /** Gets the last line of what a failed command said. It may hold a password, so it is not for the report. */
+  readonly tell?: (line: string) => void
+}
+
 /** Runs a command of the operator in the shell. It and all it starts get SIGTERM if it takes too long, or if the rehearsal ends. */
-export async function runCommand(command: string, withinMs = COMMAND_MS): Promise<void> {
+export async function runCommand(
+  command: string,
+  { withinMs = COMMAND_MS, tell = tellTerminal }: CommandOptions = {},
+): Promise<void> {
   // Its output is discarded. A pipe that is not read fills up, and the command would wait for ever.
   const child = spawn('/bin/sh', ['-c', command], { detached: true, stdio: ['ignore', 'ignore', 'pipe'] })
   const readTail = keepTail(child)
@@ -28,12 +37,20 @@ export async function runCommand(command: string, withinMs = COMMAND_MS): Promis
     process.off('exit', end)
   })
   if (code === 0 && !isLate) return
-  const how = isLate ? `did not end within ${toTime(withinMs)}` : `failed (${code ?? signal})`
+  const failed = code === null ? `was ended by ${signal}` : `failed with exit code ${code}`
+  const how = isLate ? `did not end within ${toTime(withinMs)}` : failed
   // Its last words may come after its end, and something that it has started may keep the pipe open.
   if (!child.stderr.readableEnded) await Promise.race([once(child.stderr, 'end'), pause(TAIL_MS)])
   const line = readTail()
-  throw new UserError(`The command of --failover-command ${how}${line === '' ? '.' : `: ${line}`}`)
+  if (line !== '') tell(line)
+  throw new UserError(`The command of --failover-command ${how}.`)
 }
+
+/** On a terminal, a line about the progress is not yet ended. */
+const tellTerminal = (line: string) =>
+  void process.stderr.write(
+    `${process.stderr.isTTY ? '\n' : ''}The command of --failover-command said: ${line}\n`,
+  )
 
 /** The last line of what it says on standard error. */
 function keepTail({ stderr }: ChildProcess): () => string {

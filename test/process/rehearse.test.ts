@@ -216,7 +216,8 @@ describe.concurrent('a rehearsal with something wrong', () => {
     ])
   })
 
-  it('says that a server accepts every key, with exit code 1', TIMEOUT, async () => {
+  /** A server that answers every request as verified. Returns the arguments to rehearse on it, and its end. */
+  async function startStaging() {
     let asked = 0
     const server = createServer((_request, response) => {
       const data = { request_reference: `ver_${++asked}`, verification_status: 'VERIFIED' }
@@ -226,9 +227,37 @@ describe.concurrent('a rehearsal with something wrong', () => {
     const keyFile = join(newFolder(), 'test.key')
     writeFileSync(keyFile, 'tbt_test_sandbox0EveryNumberWorksInTheTestSandbox1yrrmt\n', { mode: 0o600 })
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const args = ['--url', url, '--key-file', keyFile, '--yes-on-a-copy', '--only', 'wrong-key', 'answers']
-    const { code, exercises } = await rehearse({}, ...args)
-    server.close()
+    return {
+      named: ['--url', url, '--key-file', keyFile, '--yes-on-a-copy', '--only'],
+      close: () => void server.close(),
+    }
+  }
+
+  it(
+    'writes nothing to the report of what a command said that failed: a password may be in it',
+    TIMEOUT,
+    async () => {
+      const { named, close } = await startStaging()
+      const report = newFolder()
+      const command = 'echo "login failed: canary-hunter2" >&2; exit 3'
+      const more = ['--failover-command', command, '--report', report]
+      const { code, exercises, stdout, stderr } = await rehearse({}, ...named, 'failover', ...more)
+      close()
+      expect(code).toBe(2)
+      expect(namesWith(exercises, 'could_not_run')).toEqual(['failover'])
+      expect(stderr).toContain('login failed: canary-hunter2')
+      const files = ['report.json', 'report.html'].map((name) => readFileSync(join(report, name), 'utf8'))
+      for (const text of [stdout, ...files]) {
+        expect(text).toContain('The command of --failover-command failed with exit code 3.')
+        expect(text).not.toContain('canary')
+      }
+    },
+  )
+
+  it('says that a server accepts every key, with exit code 1', TIMEOUT, async () => {
+    const { named, close } = await startStaging()
+    const { code, exercises } = await rehearse({}, ...named, 'wrong-key', 'answers')
+    close()
     expect(code).toBe(1)
     expect(wrongOf(exercises)).toMatchObject([{ name: 'wrong-key', wrong: [{ seen: 'status 200' }, {}] }])
   })
