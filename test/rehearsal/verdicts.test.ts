@@ -116,6 +116,15 @@ describe('webhooks', () => {
     expect(judge((recorder) => checkOrder(recorder, rows, received('1', '2', '1', '3')))).toEqual([true])
   })
 
+  it('differ if no two of one reference were compared: then their order was not shown', () => {
+    const judgeOrder = (waiting: typeof rows, ...ids: string[]) =>
+      judge((recorder) => checkOrder(recorder, waiting, received(...ids)))
+    expect(judgeOrder([])).toEqual([false])
+    expect(judgeOrder([row('1', 'x'), row('3', 'y')], '1', '3')).toEqual([false])
+    // Of two that waited, one never arrived.
+    expect(judgeOrder(rows, '1', '3')).toEqual([false])
+  })
+
   it('are signed by the secret of the endpoint, or not', () => {
     // The example of the specification of Standard Webhooks.
     const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
