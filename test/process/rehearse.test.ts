@@ -127,9 +127,10 @@ describe.concurrent('tabbat rehearse', () => {
       const file = join(newFolder(), 'copy.url')
       writeFileSync(file, `${twice}\n`, { mode: 0o600 })
       const named = ['--database-url-file', file, '--yes-on-a-copy', '--skip', ...skipped]
-      const { code, exercises, left, stderr } = await rehearse(settings, ...named)
+      const { code, exercises, left, stdout, stderr } = await rehearse(settings, ...named)
       expect(wrongOf(exercises), stderr).toEqual([])
       expect(code).toBe(0)
+      expect(stdout).toContain('A restore into PostgreSQL was not rehearsed.')
       expect(namesWith(exercises, 'skipped')).toEqual(['database-locked', 'disk-failing'])
       expect(namesWith(exercises, 'as_expected')).toContain('postgres-silent')
       expect(left).toEqual([])
