@@ -64,8 +64,9 @@ export function openOperators({ cluster, book, template, keys, settings, backupD
           .then(() => true),
       )
       if (done) {
-        book.revoked.set(name, world().elapsedMs)
         book.revokedIds.set(id, world().elapsedMs)
+        // It may have been rolled meanwhile: then the caller has another key, which is valid.
+        if (ids.get(name) === id) book.revoked.set(name, world().elapsedMs)
       }
       world().note(`${name} is revoked: ${done === true}`)
     },
@@ -76,6 +77,7 @@ export function openOperators({ cluster, book, template, keys, settings, backupD
       if (!rolled) return
       ids.set(name, rolled.row.id)
       keys.set(name, rolled.text)
+      if (book.revoked.has(name)) book.revoked.set(name, Number.POSITIVE_INFINITY)
     },
     erase: async () => {
       const known = book.wishes.filter(({ isGuess, number }) => !isGuess && !book.erased.has(number))
