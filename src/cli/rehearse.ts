@@ -76,7 +76,7 @@ export function addRehearseCommand(program: Command): void {
     exitCodes: {
       0: 'all was as expected',
       1: 'something differed',
-      2: 'it could not be run, or an exercise could not; the reason is printed',
+      2: 'it could not be run, or an exercise could not, or one named by --only was skipped; the reason is printed',
       130: 'interrupted by Ctrl-C',
       131: 'interrupted by SIGQUIT',
       143: 'interrupted by SIGTERM',
