@@ -86,6 +86,9 @@ describeEngines(ENGINES, (engine) => {
         unsigned: 0,
         archives: { compared: [{ number: 1, rows: 120 }], missing: [], notRemoved: 0 },
       })
+    const shown: number[][] = []
+    await verify(inFolder(), { onProgress: (rows, total) => shown.push([rows, total]) })
+    expect(shown).toContainEqual([120, 120])
     expect(await readText(inFolder())).toContain('120 rows in 1 archive')
     const statement = (await store.audit.page(await liveChain(), 0, 9)).map(({ phase }) => phase)
     expect(statement).toEqual(['outcome', 'log_archived'])

@@ -152,6 +152,15 @@ describe('an extract that was changed', () => {
     })
   })
 
+  it.each([
+    ['another path', { path: 'ab'.repeat(32) }, 'the path does not lead from the row to the signed root'],
+    ['no path', { path: '' }, 'the path does not lead from the row to the signed root'],
+    ['another checkpoint', { checkpoint: 99 }, 'the checkpoint does not cover this row'],
+  ])('is found, with the line and the reason: %s', async (_what, edit, reason) => {
+    const result = await verify(change((row) => ({ ...row, ...edit })))
+    expect(result).toEqual({ sound: false, line: rowAt() + 1, reason })
+  })
+
   it('by an edit of a value that is not hashed is found', async () => {
     const result = await verify(change((row) => ({ ...row, key_name: 'another name' })))
     expect(result).toMatchObject({
