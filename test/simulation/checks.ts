@@ -199,7 +199,7 @@ function findSecondOutcomes(facts: Facts): string[] {
     ({ subject }) => String(subject),
   )
   const twice = facts.book.wishes.flatMap(({ idempotencyKey, number, isGuess }) => {
-    const count = outcomes.get(facts.toSubject(number)) ?? 0
+    const count = outcomes.get(facts.hashes.subject(number)) ?? 0
     return idempotencyKey !== undefined && !isGuess && !facts.book.erased.has(number) && count > 1
       ? [`${idempotencyKey} was executed ${count} times`]
       : []
@@ -337,7 +337,7 @@ function findCountFaults({ audit, rows }: Facts): string[] {
 
 /** A request that was under way when the person was erased may still be answered. */
 /** A batch that is accepted after an erasure brings its people back: its caller sent it again. */
-function findUnerased({ book, ledger, rows, toSubject }: Facts): string[] {
+function findUnerased({ book, ledger, rows, hashes }: Facts): string[] {
   const answered = book.attempts.flatMap(({ wish, status, askedAt, isRead, isReplay }) => {
     const erasedAt = book.erased.get(wish.number) ?? Number.POSITIVE_INFINITY
     const isKept = isRead || isReplay || isRegistered(wish.number)
@@ -369,7 +369,7 @@ function findUnerased({ book, ledger, rows, toSubject }: Facts): string[] {
     const erased = new Map(
       [...book.erased].flatMap(([number, at]) =>
         Number.isFinite(at) && !isAskedLater(number) && !isExpected(number, at)
-          ? [[toSubject(number), number]]
+          ? [[hashes.subject(number), number]]
           : [],
       ),
     )

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Book } from './book.ts'
 import type { Cluster, Settings } from './cluster.ts'
 import type { Disturbance } from './disturbances.ts'
+import type { KeyedHashes } from './keyed-hash.ts'
 import type { Delivery } from './receiver.ts'
 import type { Template } from './template.ts'
 import type { VendorCall } from './vendors.ts'
@@ -18,7 +19,7 @@ export type Facts = {
   readonly settings: Settings
   readonly audit: readonly Row[]
   readonly rows: (table: string) => readonly Row[]
-  readonly toSubject: (number: string) => string
+  readonly hashes: KeyedHashes
   readonly restored: readonly Restored[]
   /** What is readable without a key: the bytes of the database, and the log. */
   readonly readable: readonly { readonly name: string; readonly text: string }[]
@@ -77,7 +78,7 @@ export function toFacts({ tables, audit, readable }: Stored, seen: Seen): Facts 
     settings,
     audit,
     rows: (table) => tables.get(table) ?? [],
-    toSubject: template.toSubject,
+    hashes: template.hashes,
     readable: [
       ...readable,
       ...readFiles(cluster.logFiles),

@@ -5,7 +5,7 @@ import type { Cluster, Server, Settings } from './cluster.ts'
 import { ProcessDied } from './disk.ts'
 import { type Restored, readSqlite } from './facts.ts'
 import { product } from './product.ts'
-import { SQLITE_FILE, type Template } from './template.ts'
+import { ROOT_KEY, SQLITE_FILE, type Template } from './template.ts'
 import { processOf, world } from './world.ts'
 
 /** What an operator does while servers run, at the console or by a command. */
@@ -14,8 +14,6 @@ type Deed = (typeof DEEDS)[number]
 
 /** A backup, and the folder with the root key of its time. */
 type BackupFacts = { readonly file: string; readonly folder: string; readonly begunAt: number }
-
-const ROOT_KEY = 'root.key'
 
 export type Operators = {
   readonly act: (deed: Deed) => Promise<void>

@@ -1,9 +1,10 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Context } from '../../src/context/context.ts'
 import type { Settings } from './cluster.ts'
 import { readSqlite, type Stored } from './facts.ts'
+import { createKeyedHashes, type KeyedHashes } from './keyed-hash.ts'
 import { phoneOf, REGISTERED, surnameOf, toRegisteredNumber } from './people.ts'
 import { product } from './product.ts'
 import { RECEIVER } from './receiver.ts'
@@ -19,7 +20,7 @@ export type Template = {
   readonly folder: string
   readonly keys: ReadonlyMap<string, { readonly id: string; readonly text: string }>
   readonly secret: string
-  readonly toSubject: (number: string) => string
+  readonly hashes: KeyedHashes
   readonly copy: (to: string) => void | Promise<void>
   /** Of the process at one place. */
   readonly toSettings: (dataDir: string, place: number) => Settings
@@ -28,6 +29,7 @@ export type Template = {
 }
 
 export const SQLITE_FILE = 'tabbat.db'
+export const ROOT_KEY = 'root.key'
 
 export const CALLERS = ['shop1', 'shop2', 'shop3', 'shop4'] as const
 /** In naira, enough for every run unless the run draws a cap. */
@@ -91,9 +93,8 @@ export async function createTemplate(
       ]
       const request = { name: 'receiver', url: `${RECEIVER}/hooks`, events, keys: [] }
       const { secret } = await createEndpoint({ ...desk, allowPrivate: false }, request)
-      const { toSubjectHash } = context
       await context.close()
-      return { keys, secret, toSubject: (number: string) => toSubjectHash('nin', number) }
+      return { keys, secret }
     }),
   )
   world.kill(process)
@@ -101,6 +102,7 @@ export async function createTemplate(
     engine: 'sqlite',
     folder,
     ...made,
+    hashes: createKeyedHashes(readFileSync(join(folder, ROOT_KEY), 'utf8')),
     copy: (to) => cpSync(folder, to, { recursive: true }),
     toSettings: (dataDir) => ({ TABBAT_DATA_DIR: dataDir }),
     read: (dataDir) => readSqlite(join(dataDir, SQLITE_FILE)),
