@@ -335,8 +335,30 @@ function findCountFaults({ audit, rows }: Facts): string[] {
   })
 }
 
-/** A request that was under way when the person was erased may still be answered. */
-/** A batch that is accepted after an erasure brings its people back: its caller sent it again. */
+/** Where something of a person is stored until it is erased: by which hash, and in which columns. */
+export const HOLDS_PEOPLE: Readonly<Record<string, Holder>> = {
+  registry: { hash: 'record', columns: ['sealed'], returns: 'never' },
+  media: { hash: 'record', columns: ['sealed'], returns: 'never' },
+  idempotency: { hash: 'subject', columns: ['sealed'], returns: 'answered' },
+  reused_results: { hash: 'reused', columns: ['sealed'], returns: 'answered' },
+  queued_verifications: { hash: 'subject', columns: ['question', 'answer'], returns: 'accepted' },
+  batch_rows: { hash: 'subject', columns: ['question', 'label'], returns: 'accepted' },
+}
+
+type Holder = {
+  readonly hash: keyof Facts['hashes']
+  readonly columns: readonly string[]
+  /** What brings the person back: nothing that callers do, a question that is accepted, or one that is accepted or answered. */
+  readonly returns: 'never' | 'accepted' | 'answered'
+}
+
+/** An erasure leaves these: they have keyed hashes alone. */
+export const KEEPS_HASHES: readonly string[] = ['audit', 'attempts', 'key_subjects', 'erasures']
+
+/**
+ * A request that was under way when the person was erased may still be answered. A batch that is accepted after an erasure brings
+ * its people back: its caller sent it again.
+ */
 function findUnerased({ book, ledger, rows, hashes }: Facts): string[] {
   const answered = book.attempts.flatMap(({ wish, status, askedAt, isRead, isReplay }) => {
     const erasedAt = book.erased.get(wish.number) ?? Number.POSITIVE_INFINITY
@@ -361,31 +383,27 @@ function findUnerased({ book, ledger, rows, hashes }: Facts): string[] {
       ({ wish, status, at, isRead, isReplay }) =>
         status === 200 && !isRead && !isReplay && wish.number === number && at > erasedAt,
     )
-  const find = (
-    table: string,
-    columns: readonly string[],
-    isExpected: (number: string, erasedAt: number) => boolean = isAskedLater,
-  ) => {
+  const isBack = (number: string, erasedAt: number, returns: Holder['returns']) =>
+    (returns !== 'never' && isAskedLater(number)) ||
+    (returns === 'answered' && isAnsweredAnew(number, erasedAt))
+  const stored = Object.entries(HOLDS_PEOPLE).flatMap(([table, { hash, columns, returns }]) => {
     const erased = new Map(
       [...book.erased].flatMap(([number, at]) =>
-        Number.isFinite(at) && !isAskedLater(number) && !isExpected(number, at)
-          ? [[hashes.subject(number), number]]
-          : [],
+        Number.isFinite(at) && !isBack(number, at, returns) ? [[hashes[hash](number), number]] : [],
       ),
     )
     return rows(table).flatMap((row) => {
       const number = erased.get(toHex(row.subject))
-      return number !== undefined && columns.some((column) => row[column] !== null)
+      return number !== undefined && columns.some((column) => isFilled(row[column]))
         ? [`${number} was erased, and ${table} still has it`]
         : []
     })
-  }
-  return [
-    ...answered,
-    ...find('idempotency', ['sealed'], isAnsweredAnew),
-    ...find('queued_verifications', ['question', 'answer']),
-  ]
+  })
+  return [...answered, ...stored]
 }
+
+/** For a minute an erasure leaves an empty result for reuse. */
+const isFilled = (value: unknown) => value !== null && !(value instanceof Uint8Array && value.length === 0)
 
 const toHex = (value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : '')
 

@@ -353,6 +353,26 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
       replace: 'const answered = 0',
     },
   },
+  'record-not-erased': {
+    says: "an erasure leaves the operator's own record of the person",
+    breaks: 'an erased person is found nowhere',
+    seed: 2,
+    defect: {
+      file: 'src/people/erase-rows.ts',
+      find: "'DELETE FROM registry WHERE subject = $1'",
+      replace: "'DELETE FROM registry WHERE subject = $1 AND sealed IS NULL'",
+    },
+  },
+  'label-not-erased': {
+    says: 'an erasure leaves the word of the caller for a row of a batch',
+    breaks: 'an erased person is found nowhere',
+    seed: 2,
+    defect: {
+      file: 'src/batches/batch-feed.ts',
+      find: 'UPDATE batch_rows SET label = NULL WHERE',
+      replace: 'UPDATE batch_rows SET label = label WHERE',
+    },
+  },
   'revocation-ignored': {
     says: 'the time of a revocation is compared the wrong way round',
     breaks: 'a revoked key is refused',
