@@ -34,6 +34,8 @@ export type BatchFacts = {
   readonly acceptedAt: number
   /** The results at the end, as the API gave them. */
   results: readonly { readonly line: number; readonly state: string; readonly status?: number }[]
+  /** When rows that had not ended were last asked for. */
+  openAt?: number | undefined
   isCancelled: boolean
 }
 
@@ -87,5 +89,8 @@ export function toAttempt(wish: Wish, reply: Reply, isRead = false): Attempt {
 /** Verified, or not verified: nothing else says something about a person. */
 export const isAnswer = ({ status, code, reference }: Pick<Attempt, 'status' | 'code' | 'reference'>) =>
   reference !== undefined && (status === 200 || (status === 422 && code === 'not_verified'))
+
+/** A row of a batch that has not ended. */
+export const isOpenRow = ({ state }: { readonly state: string }) => ['waiting', 'running'].includes(state)
 
 export const isRight = ({ number, phone }: Wish) => isKnown(number) && phone === phoneOf(number)

@@ -1,4 +1,4 @@
-import { type BatchFacts, type Book, isAnswer, toAttempt, type Wish } from './book.ts'
+import { type BatchFacts, type Book, isAnswer, isOpenRow, toAttempt, type Wish } from './book.ts'
 import { ask, type Cluster, type Reply, type Request } from './cluster.ts'
 import {
   otherPhoneOf,
@@ -149,7 +149,9 @@ export function openCallers({ cluster, book, keys, hasRegistry }: CallersOptions
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line))
-    return batch.results.every(({ state }) => !['waiting', 'running'].includes(state))
+    const isOpen = batch.results.some(isOpenRow)
+    if (isOpen) batch.openAt = reply.askedAt
+    return !isOpen
   }
 
   const readBatches = async (): Promise<boolean> => {

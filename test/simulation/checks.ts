@@ -1,5 +1,5 @@
 import { findChainFaults } from '../battery/chain-check.ts'
-import { type Attempt, isAnswer, isRight, type Wish } from './book.ts'
+import { type Attempt, isAnswer, isOpenRow, isRight, type Wish } from './book.ts'
 import type { Disturbance } from './disturbances.ts'
 import type { Facts, Row } from './facts.ts'
 import { isKnown, isRegistered, phoneOf, surnameOf } from './people.ts'
@@ -270,7 +270,7 @@ function findQueueFaults(facts: Facts): string[] {
     if (results.length !== wishes.length)
       return [`a batch of ${wishes.length} rows has ${results.length} results`]
     return results.flatMap(({ line, state }) =>
-      ['waiting', 'running'].includes(state) ? [`row ${line} of a batch is ${state}`] : [],
+      isOpenRow({ state }) ? [`row ${line} of a batch is ${state}`] : [],
     )
   })
   const twice = [...ends].flatMap(([reference, count]) =>
@@ -294,23 +294,110 @@ function findWebhookFaults(facts: Facts): string[] {
       ? [`${event_id} counts as delivered, and never arrived`]
       : [],
   )
-  return [...unsigned, ...missing, ...lost, ...findDisorder(facts)]
+  const untold = facts.book.batches.flatMap(({ id, wishes, results }) =>
+    results.length === wishes.length && !results.some(isOpenRow) && !isKnown.has(id)
+      ? [`batch ${id} has ended, and no event was stored`]
+      : [],
+  )
+  return [
+    ...unsigned,
+    ...missing,
+    ...untold,
+    ...lost,
+    ...findOvertaken(facts),
+    ...findWrongTurns(facts),
+    ...findWrongEnds(facts),
+    ...findEarlyEnds(facts),
+  ]
 }
 
-/** A source goes down and up in turn. So do its events, each of which waits until the one before was accepted. */
-function findDisorder({ deliveries }: Facts): string[] {
+/** Of any reference: an event waits until the one that was stored before it is accepted or given up. */
+function findOvertaken({ deliveries, rows }: Facts): string[] {
+  const hasArrived = (found: number) => found >= 0
+  return [...Map.groupBy(rows('webhook_deliveries'), ({ reference }) => String(reference))].flatMap(
+    ([reference, stored]) => {
+      const inOrder = stored.toSorted((one, other) => Number(one.position) - Number(other.position))
+      return inOrder.slice(1).flatMap((event, index) => {
+        const before = inOrder[index] as Row
+        const arrived = deliveries.findIndex(({ id }) => id === event.event_id)
+        const accepted = deliveries.findIndex(({ id, isAccepted }) => id === before.event_id && isAccepted)
+        const hasWaited = before.state === 'failed' || (hasArrived(accepted) && accepted < arrived)
+        return !hasArrived(arrived) || hasWaited
+          ? []
+          : [`${reference}: event ${event.event_id} did not wait for the one before it`]
+      })
+    },
+  )
+}
+
+/** A source goes down and up in turn. So do its events, whatever arrives again. */
+function findWrongTurns({ deliveries }: Facts): string[] {
   const ofSources = deliveries.filter(({ type }) => type.startsWith('source.'))
   return [...Map.groupBy(ofSources, ({ reference }) => reference)].flatMap(([reference, arrived]) => {
     const first = arrived.filter(({ id }, index) => arrived.findIndex((each) => each.id === id) === index)
-    return first.flatMap((event, index) => {
-      const before = first[index - 1]
-      const earlier = arrived.slice(0, arrived.indexOf(event))
-      const isDue = !before || earlier.some(({ id, isAccepted }) => id === before.id && isAccepted)
-      if (event.type !== (index % 2 === 0 ? 'source.down' : 'source.up'))
-        return [`${reference}: event ${event.id} (${event.type}) arrived out of turn`]
-      return isDue ? [] : [`${reference}: event ${event.id} did not wait for the one before it`]
-    })
+    return first.flatMap(({ id, type }, index) =>
+      type === (index % 2 === 0 ? 'source.down' : 'source.up')
+        ? []
+        : [`${reference}: event ${id} (${type}) arrived out of turn`],
+    )
   })
+}
+
+const STATUS_OF: Readonly<Record<string, string>> = {
+  verified: 'VERIFIED',
+  not_verified: 'NOT_VERIFIED',
+  expired: 'EXPIRED',
+}
+
+const ROW_COUNTS = ['refused', 'verified', 'not_verified', 'failed', 'expired', 'cancelled']
+
+/** A verification and a batch end once, and so do their events. An event says how it ended. */
+function findWrongEnds({ audit, rows }: Facts): string[] {
+  const ends = rows('webhook_deliveries').filter(({ type }) => /^(verification|batch)\./.test(String(type)))
+  const outcomes = new Map(
+    audit.flatMap(({ phase, request_reference, outcome }) =>
+      phase === 'outcome' ? [[request_reference, String(outcome)]] : [],
+    ),
+  )
+  const twice = [...countBy(ends, ({ reference }) => String(reference))].flatMap(([reference, count]) =>
+    count > 1 ? [`${count} events say that ${reference} has ended`] : [],
+  )
+  const wrong = ends.flatMap(({ type, reference, body }) => {
+    const { data } = JSON.parse(String(body)) as { data: Readonly<Record<string, unknown>> }
+    if (type === 'batch.completed') {
+      const ended = ROW_COUNTS.reduce((sum, name) => sum + Number(data[name]), 0)
+      return ended === data.rows
+        ? []
+        : [`${reference} is told to have ended with ${ended} of ${data.rows} rows`]
+    }
+    const outcome = outcomes.get(reference)
+    const status = outcome === undefined ? 'no end' : (STATUS_OF[outcome] ?? 'FAILED')
+    const isOfType = (type === 'verification.expired') === (status === 'EXPIRED')
+    return data.status === status && isOfType
+      ? []
+      : [`${reference} is told as ${type} ${data.status}, and the log says ${outcome}`]
+  })
+  return [...twice, ...wrong]
+}
+
+/** Who is told of an end can read it: nothing is open any more. */
+function findEarlyEnds({ book, deliveries }: Facts): string[] {
+  const told = new Map<string, number>()
+  for (const { type, reference, at } of deliveries)
+    if (/^(verification|batch)\./.test(type) && !told.has(reference)) told.set(reference, at)
+  const isTold = (reference: string | undefined, at: number) =>
+    at > (told.get(reference ?? '') ?? Number.POSITIVE_INFINITY)
+  const pending = book.attempts.flatMap(({ wish, status, isRead, reference, askedAt }) =>
+    isRead && status === 202 && isTold(reference, askedAt)
+      ? [`${wish.id} is told to have ended, and is still pending`]
+      : [],
+  )
+  const batches = book.batches.flatMap(({ id, openAt }) =>
+    openAt !== undefined && isTold(id, openAt)
+      ? [`batch ${id} is told to have ended, and has open rows`]
+      : [],
+  )
+  return [...pending, ...batches]
 }
 
 /** By key, operation and outcome. Minutes are not kept for long. */

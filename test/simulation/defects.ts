@@ -283,6 +283,27 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
       replace: 'AND p.event_id = d.event_id AND p.position',
     },
   },
+  'attempt-is-told': {
+    says: 'an attempt that failed is told as the end of its question, which goes on',
+    breaks: 'every webhook is delivered or waiting, in order',
+    seed: 1,
+    defect: {
+      file: 'src/verification/queue/attempt.ts',
+      find: "const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt }",
+      replace:
+        "const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt }\n  await deps.store.events.append([toEvent(claimed, decision.outcome)])",
+    },
+  },
+  'batch-told-early': {
+    says: 'a batch ends, and is told to have ended, while its last row is open (`> 1` for `> 0`)',
+    breaks: 'every webhook is delivered or waiting, in order',
+    seed: 1,
+    defect: {
+      file: 'src/batches/batch-groups.ts',
+      find: 'if (!isOpen || countOpenRows(batch) > 0) return',
+      replace: 'if (!isOpen || countOpenRows(batch) > 1) return',
+    },
+  },
   'head-moved-early': {
     says: 'the head of the chain moves before a commit is known to be accepted',
     breaks: 'chains verify',
