@@ -5,6 +5,7 @@ import type { Context } from '../../src/context/context.ts'
 import type { ApiServer } from '../../src/server/api-server.ts'
 import { ProcessDied } from './disk.ts'
 import { noteUncaught, product } from './product.ts'
+import { openTracing } from './spans.ts'
 import { processOf, type SimulatedProcess, world } from './world.ts'
 
 /** A server process. */
@@ -42,6 +43,10 @@ export type Cluster = {
   /** Ends a server properly. */
   readonly end: (place: number) => Promise<void>
   readonly stop: () => Promise<void>
+  /** Of every server that runs, in the text format of Prometheus. */
+  readonly readMetrics: () => Promise<string[]>
+  /** What spans of traces said, each text once. */
+  readonly spans: ReadonlySet<string>
   readonly logFiles: readonly string[]
 }
 
@@ -52,6 +57,7 @@ export function openCluster(toSettings: (place: number) => Settings, logDir: str
   const ending = new Set<number>()
   const starting = new Map<number, SimulatedProcess>()
   const logFiles: string[] = []
+  const spans = new Set<string>()
   mkdirSync(logDir, { recursive: true })
 
   const start = async (place: number): Promise<void> => {
@@ -61,7 +67,7 @@ export function openCluster(toSettings: (place: number) => Settings, logDir: str
     const logFile = join(logDir, `${process.pid}.log`)
     logFiles.push(logFile)
     const opening = processOf.run(process, () =>
-      open(product().loadConfig(toSettings(place), ''), logFile, place),
+      open(product().loadConfig(toSettings(place), ''), logFile, place, spans),
     )
     try {
       const opened = await Promise.race([opening, process.died.then(() => undefined)])
@@ -107,6 +113,16 @@ export function openCluster(toSettings: (place: number) => Settings, logDir: str
     stop: async () => {
       for (const place of [...servers.keys()]) await end(place)
     },
+    readMetrics: async () => {
+      const texts: string[] = []
+      for (const { process, context } of servers.values()) {
+        const printed = processOf.run(process, () => context.metrics.print())
+        const text = await Promise.race([printed, process.died])
+        if (text !== undefined) texts.push(text)
+      }
+      return texts
+    },
+    spans,
     logFiles,
   }
 }
@@ -114,10 +130,10 @@ export function openCluster(toSettings: (place: number) => Settings, logDir: str
 /** A server that ends answers first what it was asked. */
 const DRAIN_MS = 20
 
-async function open(config: Config, logFile: string, place: number) {
+async function open(config: Config, logFile: string, place: number, spans: Set<string>) {
   const { createContext, createApiServer, createLog } = product()
   const context = await createContext(config, createLog('info', logFile), place)
-  return { context, app: createApiServer(context) }
+  return { context, app: createApiServer({ ...context, tracing: openTracing(spans) }) }
 }
 
 /** Undefined: the connection broke, and nothing is known. */

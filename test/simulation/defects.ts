@@ -444,4 +444,25 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
       replace: 'lastProblem = failure ? person : lastProblem',
     },
   },
+  'person-in-metrics': {
+    says: 'the metrics count the failures of a source by the person who was asked about',
+    breaks: 'nothing personal is readable',
+    seed: 2,
+    defect: {
+      file: 'src/sources/guard/call-guard.ts',
+      find: 'record.add(outcome, ms, counts)',
+      replace:
+        'record.add(outcome, ms, counts)\n        if (failure) (record.failures as Map<string, number>).set(person, 1)',
+    },
+  },
+  'person-in-trace': {
+    says: 'the span of a call names the person who is asked about',
+    breaks: 'nothing personal is readable',
+    seed: 1,
+    defect: {
+      file: 'src/sources/failover.ts',
+      find: 'const span = search.trace?.startAttempt(query.name, query',
+      replace: 'const span = search.trace?.startAttempt(query.name + search.person, query',
+    },
+  },
 }

@@ -21,7 +21,7 @@ export type Facts = {
   readonly rows: (table: string) => readonly Row[]
   readonly hashes: KeyedHashes
   readonly restored: readonly Restored[]
-  /** What is readable without a key: the bytes of the database, and the log. */
+  /** What is readable without a key: the bytes of the database, the log, the metrics, the traces and webhooks. */
   readonly readable: readonly { readonly name: string; readonly text: string }[]
 }
 
@@ -40,6 +40,7 @@ type Seen = {
   readonly disturbances: readonly Disturbance[]
   readonly settings: Settings
   readonly restored: readonly Restored[]
+  readonly metrics: readonly string[]
 }
 
 /** What is in the database at the end. */
@@ -67,8 +68,11 @@ export function readSqlite(path: string): Stored {
 const readFiles = (files: readonly string[]) =>
   files.filter((file) => existsSync(file)).map((name) => ({ name, text: readFileSync(name, 'latin1') }))
 
+/** A value such as 0.8302740000000002 is not the number of a person, although it may have its digits. */
+const FRACTION = / \d+\.\d+(e[-+]\d+)?$/gm
+
 export function toFacts({ tables, audit, readable }: Stored, seen: Seen): Facts {
-  const { book, vendors, receiver, cluster, template, disturbances, settings, restored } = seen
+  const { book, vendors, receiver, cluster, template, disturbances, settings, restored, metrics } = seen
   return {
     restored,
     book,
@@ -82,6 +86,8 @@ export function toFacts({ tables, audit, readable }: Stored, seen: Seen): Facts 
     readable: [
       ...readable,
       ...readFiles(cluster.logFiles),
+      ...metrics.map((text) => ({ name: 'a page of metrics', text: text.replace(FRACTION, '') })),
+      { name: 'a trace', text: [...cluster.spans].join('\n') },
       ...receiver.deliveries.map(({ body }) => ({ name: 'a webhook', text: body })),
     ],
   }

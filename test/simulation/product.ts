@@ -31,6 +31,7 @@ const load = async () => ({
   ...(await import('../../src/context/store.ts')),
   ...(await import('../../src/http/local-request.ts')),
   ...(await import('../../src/telemetry/log.ts')),
+  ...(await import('../../src/telemetry/otlp-tracing.ts')),
   ...(await import('../../src/keys/manage.ts')),
   ...(await import('../../src/webhooks/manage.ts')),
   ...(await import('../../src/people/erase-person.ts')),

@@ -62,6 +62,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
   let isOver = false
   let isEnding = false
   let restored: readonly Restored[] = []
+  let metrics: readonly string[] = []
   const faults: string[] = []
   await current
     .run(
@@ -86,6 +87,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
           untilMs: current.elapsedMs + CALM_MS,
         })
         if (cluster.servers().length === 0) faults.push('no server runs, although all is calm')
+        metrics = await cluster.readMetrics()
         isEnding = true
         await Promise.all(keeping)
         await cluster.stop()
@@ -104,6 +106,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
     disturbances,
     settings,
     restored,
+    metrics,
   })
   faults.push(...uncaught.map((text) => `not caught: ${text}`), ...findFaults(facts))
   for (const folder of ['data', 'log', 'lost']) rmSync(join(root, folder), { recursive: true, force: true })
