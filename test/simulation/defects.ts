@@ -394,6 +394,16 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
       replace: 'UPDATE batch_rows SET label = label WHERE',
     },
   },
+  'reused-result-not-erased': {
+    says: 'an erasure leaves the result that a vendor gave for reuse',
+    breaks: 'an erased person is found nowhere',
+    seed: 10,
+    defect: {
+      file: 'src/people/erase-rows.ts',
+      find: 'reusedResults: await eraseReused(tx, subject.reusedResult, now),',
+      replace: 'reusedResults: 0,',
+    },
+  },
   'revocation-ignored': {
     says: 'the time of a revocation is compared the wrong way round',
     breaks: 'a revoked key is refused',

@@ -11,6 +11,7 @@ import { network } from './network.ts'
 import { openOperators } from './operators.ts'
 import { postgres } from './postgres/server.ts'
 import { noteUncaught, uncaught } from './product.ts'
+import { createRandom } from './random.ts'
 import { openReceiver } from './receiver.ts'
 import { CALLERS, SETTINGS, SQLITE_FILE, type Template } from './template.ts'
 import { openVendors } from './vendors.ts'
@@ -40,7 +41,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
   const places = Array.from({ length: 1 + random.below(3) }, (_each, index) => index + 1)
   const dataDir = join(root, 'data')
   await template.copy(dataDir)
-  const settings: Settings = { ...SETTINGS, ...drawSettings(current) }
+  const settings: Settings = { ...SETTINGS, ...drawSettings(current), ...drawReuse(seed) }
   current.note(`${places.length} processes; ${disturbances.join(', ')}`)
   const [vendors, receiver, book] = [openVendors(), openReceiver(template.secret), createBook()]
   const cluster = openCluster(
@@ -148,6 +149,10 @@ function drawSettings({ random }: World): Settings {
     ...(random.chance(0.4) && OWN_RECORDS),
   }
 }
+
+/** From a sequence of its own: the other decisions of a seed stay as they are. */
+const drawReuse = (seed: number): Settings =>
+  createRandom(seed, 'reuse option').chance(0.25) ? { TABBAT_REUSE: '1h' } : {}
 
 /** A process that died is started again after a while, as its supervisor does. */
 async function keepRunning(cluster: Cluster, place: number, isEnding: () => boolean): Promise<void> {
