@@ -103,6 +103,26 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
       replace: 'return isMissing || mayBeMissing ? question.number : number',
     },
   },
+  'unreadable-phone-is-other': {
+    says: 'a phone on record that cannot be read counts as another phone',
+    breaks: 'no false "not verified"',
+    seed: 3,
+    defect: {
+      file: 'src/sources/open-vendor.ts',
+      find: 'const isComparable = all.length > 0 && !all.includes(UNREADABLE)',
+      replace: 'const isComparable = true',
+    },
+  },
+  'every-not-found': {
+    says: 'a vendor that does not find its own service or wallet counts as one that has no record',
+    breaks: 'no false "not verified"',
+    seed: 3,
+    defect: {
+      file: 'src/sources/vendor-file/rules.ts',
+      find: 'no_such_person: createPhraseMatcher(NO_SUCH_PERSON)',
+      replace: 'no_such_person: (text) => /not found/i.test(text)',
+    },
+  },
   'one-call-too-many': {
     says: 'an Idempotency-Key may pay for one call more (`<=` for `<`)',
     breaks: 'paid calls within the budget',

@@ -10,18 +10,23 @@ export type NetworkRequest = {
   readonly from: string
 }
 
+export type NetworkAnswer = {
+  readonly kind: 'answer'
+  readonly afterMs: number
+  readonly status: number
+  readonly body: string
+  readonly headers?: Record<string, string>
+  /** How long the body takes, piece by piece. At once if it is absent. */
+  readonly lastsMs?: number
+}
+
 /** What becomes of a request after a server has received it. */
 export type NetworkReply =
-  | {
-      readonly kind: 'answer'
-      readonly afterMs: number
-      readonly status: number
-      readonly body: string
-      readonly headers?: Record<string, string>
-    }
+  | NetworkAnswer
   /** The connection breaks, before or in the middle of the answer. */
   | { readonly kind: 'reset'; readonly afterMs: number; readonly partOf?: string }
-  | { readonly kind: 'silence' }
+  /** Nothing comes, or nothing more. */
+  | { readonly kind: 'silence'; readonly partOf?: string }
 
 export type Server = (request: NetworkRequest) => NetworkReply
 
@@ -76,12 +81,12 @@ class Network {
       processOf.exit(() =>
         world().after(random.between(0.1, 4), () => {
           const reply = this.#servers.get(origin)?.(request) ?? { kind: 'reset', afterMs: 0 }
-          if (reply.kind === 'silence') return
-          const run = () => deliver(reply, handler, controller, () => failure !== undefined, fail)
-          const arrive = () => {
+          if (reply.kind === 'silence' && reply.partOf === undefined) return
+          const arrive = (run: () => void) => () => {
             if (owner?.isAlive !== false && !failure) owner ? processOf.run(owner, run) : run()
           }
-          world().after(reply.afterMs, arrive)
+          const steps = toSteps(reply, handler, controller, () => failure !== undefined, fail)
+          for (const { afterMs, run } of steps) world().after(afterMs, arrive(run))
         }),
       )
     })
@@ -133,27 +138,56 @@ function toRequest(options: Dispatcher.DispatchOptions, owner: SimulatedProcess 
   }
 }
 
-function deliver(
-  reply: Exclude<NetworkReply, { kind: 'silence' }>,
+type Step = { readonly afterMs: number; readonly run: () => void }
+
+/** What arrives at the client, and when. */
+function toSteps(
+  reply: NetworkReply,
   handler: Dispatcher.DispatchHandler,
   controller: object,
   isOver: () => boolean,
   fail: (error: Error) => void,
-): void {
-  if (reply.kind === 'reset') {
-    if (reply.partOf !== undefined) {
-      handler.onResponseStart?.(controller as never, 200, { 'content-type': 'application/json' }, 'OK')
-      if (!isOver()) handler.onResponseData?.(controller as never, Buffer.from(reply.partOf))
-    }
-    if (!isOver()) fail(toError('ECONNRESET'))
-    return
+): Step[] {
+  const start = (status: number, headers = {}) =>
+    handler.onResponseStart?.(
+      controller as never,
+      status,
+      { 'content-type': 'application/json', ...headers },
+      '',
+    )
+  const send = (text: string) => {
+    if (!isOver()) handler.onResponseData?.(controller as never, Buffer.from(text))
   }
-  handler.onResponseStart?.(
-    controller as never,
-    reply.status,
-    { 'content-type': 'application/json', ...reply.headers },
-    '',
-  )
-  if (!isOver()) handler.onResponseData?.(controller as never, Buffer.from(reply.body))
-  if (!isOver()) handler.onResponseEnd?.(controller as never, {})
+  const end = () => {
+    if (!isOver()) handler.onResponseEnd?.(controller as never, {})
+  }
+  if (reply.kind !== 'answer') {
+    const { partOf } = reply
+    const run = () => {
+      if (partOf !== undefined) {
+        start(200)
+        send(partOf)
+      }
+      if (reply.kind === 'reset' && !isOver()) fail(toError('ECONNRESET'))
+    }
+    return [{ afterMs: reply.kind === 'reset' ? reply.afterMs : 0, run }]
+  }
+  const { afterMs, lastsMs, status, headers, body } = reply
+  const atOnce = () => {
+    start(status, headers)
+    send(body)
+    end()
+  }
+  if (lastsMs === undefined) return [{ afterMs, run: atOnce }]
+  const size = Math.ceil(body.length / PIECES)
+  const pieces = Array.from({ length: PIECES }, (_each, index) => ({
+    afterMs: afterMs + (lastsMs * (index + 1)) / PIECES,
+    run: () => {
+      send(body.slice(index * size, (index + 1) * size))
+      if (index === PIECES - 1) end()
+    },
+  }))
+  return [{ afterMs, run: () => start(status, headers) }, ...pieces]
 }
+
+const PIECES = 10

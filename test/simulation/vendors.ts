@@ -1,5 +1,6 @@
-import { type NetworkReply, type NetworkRequest, network } from './network.ts'
+import { type NetworkAnswer, type NetworkReply, type NetworkRequest, network } from './network.ts'
 import { isKnownToVendors, phoneOf, surnameOf } from './people.ts'
+import { createRandom, type Random } from './random.ts'
 import { world } from './world.ts'
 
 export const VENDORS = ['dojah', 'blusalt'] as const
@@ -42,7 +43,24 @@ const CONDUCTS = [
   'other_person',
   'half_a_record',
 ] as const
-type VendorConduct = (typeof CONDUCTS)[number]
+
+/** What vendors do in some of the runs. Those that could be taken for "no such person" or "another phone" are more frequent. */
+const RARE_CONDUCTS = [
+  'unreadable_phone',
+  'unreadable_phone',
+  'unreadable_phone',
+  'refuses_otherwise',
+  'refuses_otherwise',
+  'refuses_otherwise',
+  'respelt_phone',
+  'unknown_account',
+  'contradicts',
+  'redirects',
+  'too_large',
+  'stalls',
+  'drips',
+] as const
+type VendorConduct = (typeof CONDUCTS)[number] | (typeof RARE_CONDUCTS)[number]
 
 /** The mood of a vendor: what it does with the requests of a time. */
 type Mood = { readonly conducts: readonly VendorConduct[]; readonly isReachable: boolean }
@@ -61,7 +79,12 @@ export type VendorCall = {
   readonly says: 'record' | 'no such person' | 'other phone' | undefined
 }
 
-const UNBILLED: ReadonlySet<VendorConduct> = new Set(['no_funds', 'unauthorised', 'throttles'])
+const UNBILLED: ReadonlySet<VendorConduct> = new Set([
+  'no_funds',
+  'unauthorised',
+  'throttles',
+  'unknown_account',
+])
 
 /** Two vendors with moods that change, and a ledger of every request that they received. */
 export type Vendors = {
@@ -73,7 +96,8 @@ export type Vendors = {
 export function openVendors(): Vendors {
   const ledger: VendorCall[] = []
   const moods = new Map<VendorName, Mood>(VENDORS.map((vendor) => [vendor, HEALTHY]))
-  const { random } = world()
+  const { random, seed } = world()
+  const rare = openRare(seed)
   for (const vendor of VENDORS)
     network.listen(ORIGINS[vendor], (request) => {
       const { conducts } = moods.get(vendor) ?? HEALTHY
@@ -94,7 +118,7 @@ export function openVendors(): Vendors {
     ledger,
     change: () => {
       const vendor = random.pick(VENDORS)
-      const mood = drawMood()
+      const mood = drawMood(rare)
       moods.set(vendor, mood)
       world().note(`${vendor} is now ${mood.isReachable ? mood.conducts.join('/') : 'unreachable'}`)
     },
@@ -104,12 +128,19 @@ export function openVendors(): Vendors {
   }
 }
 
-function drawMood(): Mood {
+/** From a sequence of its own: the other decisions of a seed stay as they are. */
+function openRare(seed: number): (usual: VendorConduct) => VendorConduct {
+  const random: Random = createRandom(seed, 'other acts')
+  const isUsed = random.chance(0.3)
+  return (usual) => (isUsed && random.chance(0.7) ? random.pick(RARE_CONDUCTS) : usual)
+}
+
+function drawMood(rare: (usual: VendorConduct) => VendorConduct): Mood {
   const { random } = world()
   if (random.chance(0.3)) return HEALTHY
   if (random.chance(0.2)) return UNREACHABLE
   const count = 1 + random.below(4)
-  const conducts = Array.from({ length: count }, () => random.pick(CONDUCTS))
+  const conducts = Array.from({ length: count }, () => rare(random.pick(CONDUCTS)))
   // Flapping: some of the requests succeed.
   return { isReachable: true, conducts: random.chance(0.5) ? [...conducts, 'answers'] : conducts }
 }
@@ -166,14 +197,14 @@ function act(
   answer: Answer,
 ): { readonly says: VendorCall['says']; readonly reply: NetworkReply } {
   const { random } = world()
-  const refuse = (status: number, text: string, headers?: Record<string, string>): NetworkReply => ({
+  const refuse = (status: number, text: string, headers?: Record<string, string>): NetworkAnswer => ({
     kind: 'answer',
     afterMs: random.between(1, 80),
     status,
     body: JSON.stringify({ error: text, message: text, status_code: status }),
     ...(headers && { headers }),
   })
-  const say = (afterMs: number, body: object = answer.body, status = answer.status): NetworkReply => ({
+  const say = (afterMs: number, body: object = answer.body, status = answer.status): NetworkAnswer => ({
     kind: 'answer',
     afterMs,
     status,
@@ -229,8 +260,90 @@ function act(
           200,
         ),
       )
+    case 'unreadable_phone':
+      if (answer.says !== 'record') return { says: answer.says, reply: say(5) }
+      return silent(
+        say(random.between(1, 50), respell(answer.body, random.pick(UNREADABLE)(phoneOf(number)))),
+      )
+    case 'respelt_phone':
+      if (answer.says !== 'record') return { says: answer.says, reply: say(5) }
+      return {
+        says: 'record',
+        reply: say(random.between(1, 50), respell(answer.body, random.pick(RESPELT)(phoneOf(number)))),
+      }
+    case 'unknown_account':
+      return silent(refuse(404, random.pick(ABOUT_ACCOUNT)))
+    case 'refuses_otherwise':
+      return silent(refuse(random.pick([400, 404, 422]), random.pick(ABOUT_OTHER_THINGS)))
+    case 'contradicts':
+      return silent(
+        vendor === 'dojah'
+          ? say(5, { error: 'Unable to reach service', ...toDojahAnswer(number).body }, 400)
+          : say(5, { ...answer.body, status_code: 500, status: 'Error', message: 'Service failed' }, 200),
+      )
+    case 'redirects':
+      return silent({ ...refuse(302, 'Found', { location: 'https://elsewhere.test/' }), body: '' })
+    case 'too_large':
+      return silent({
+        kind: 'answer',
+        afterMs: 5,
+        status: 200,
+        body: JSON.stringify({ ...answer.body, padding: 'x'.repeat(LARGE_BYTES) }),
+      })
+    case 'stalls':
+      return silent({ kind: 'silence', partOf: JSON.stringify(answer.body).slice(0, 20) })
+    case 'drips': {
+      const lastsMs = random.between(500, 15_000)
+      return { says: answer.says, reply: { ...say(random.between(1, 50)), lastsMs } }
+    }
   }
 }
+
+/** More than the product reads. */
+const LARGE_BYTES = 3 * 1024 * 1024
+
+/** Phones that cannot be compared; undefined leaves the field out. */
+const UNREADABLE: readonly ((phone: string) => string | null | undefined)[] = [
+  () => null,
+  () => undefined,
+  () => '',
+  (phone) => `${phone.slice(0, 3)}****${phone.slice(7)}`,
+  () => '***********',
+  () => 'N/A',
+]
+
+const RESPELT: readonly ((phone: string) => string)[] = [
+  (phone) => `+234${phone}`,
+  (phone) => `234${phone.slice(1)}`,
+  (phone) => `08021112223,${phone}`,
+]
+
+/** Answers about the operator's account at the vendor, which bills none of them. */
+const ABOUT_ACCOUNT = [
+  'App not found',
+  'Merchant not found',
+  'User not found',
+  'Account not found',
+  'API key not found',
+] as const
+
+/** None of them says that there is no such person, or that the phone is another one. */
+const ABOUT_OTHER_THINGS = [
+  'Endpoint not found',
+  'Cannot POST /v2/verify',
+  'Resource not found',
+  'Wallet record not found',
+  'NIN service not found',
+  'NIN not found: NIMC did not answer',
+  'Phone number does not match the required format',
+  'The number could not be verified at this time',
+  'Validation failed',
+  '',
+] as const
+
+/** The same answer with the phone in another spelling. */
+const respell = (body: object, phone: string | null | undefined): object =>
+  JSON.parse(JSON.stringify(body, (key, value: unknown) => (key === 'phone_number' ? phone : value)))
 
 /** The record of somebody else: the answer of another request, for example. */
 function toOtherPerson(vendor: VendorName, number: string): object {
