@@ -8,7 +8,7 @@ import {
   toAuditFilter,
   toShownFilter,
 } from '../../src/audit/audit-filter.ts'
-import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import { AUDIT_PHASES, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 
 const [made] = linkEntries('node-1', EMPTY_HEAD, [
   {
@@ -118,6 +118,10 @@ describe('a filter as people write it', () => {
     expect(auditFilterErrors({}, NAMES)).toEqual({})
     const good = { key: 'till', outcome: 'verified', operation: 'verify_bvn', phase: 'key_created' }
     expect(auditFilterErrors(good, NAMES)).toEqual({})
+    for (const phase of AUDIT_PHASES) {
+      expect(phase).toMatch(/^[a-z]+(_[a-z]+)*$/)
+      expect(auditFilterErrors({ phase }, NAMES), phase).toEqual({})
+    }
     for (const outcome of ['none', 'cancelled', 'expired', 'not_verified', 'ok', 'revoked', 'wrong_password'])
       expect(auditFilterErrors({ outcome }, NAMES), outcome).toEqual({})
     expect(auditFilterErrors({ key: 'x', outcome: 'x', operation: 'x', phase: 'x' }, NAMES)).toEqual({

@@ -3,14 +3,45 @@ import { expect, it, onTestFinished, vi } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { openStore } from '../../src/context/store.ts'
 import { newFolder } from '../engines.ts'
-import { signer } from './old-log.ts'
+import { openLog, signer } from './old-log.ts'
 
-it('work that waits for the log is called by the probe that finds it writable again', async () => {
+const MINUTE_MS = 60_000
+
+/** Lets no timer go on, which expect.poll would. */
+async function waitUntil(holds: () => boolean): Promise<void> {
+  const end = performance.now() + MINUTE_MS
+  while (!holds() && performance.now() < end) await turn()
+  expect(holds()).toBe(true)
+}
+
+/** A store on a clock that stands still. */
+async function openStill() {
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const folder = newFolder()
   const store = await openStore({ dataDir: folder, databaseUrl: undefined, writerThread: false })
   onTestFinished(() => store.close())
+  return { folder, store }
+}
+
+it('makes a checkpoint every minute in which rows were written', async () => {
+  const { folder, store } = await openStill()
+  const audit = await openLog(store, folder)
+  onTestFinished(() => audit.close())
+  await audit.record([{ phase: 'outcome', request_reference: 'ver_a' }])
+  expect(audit.rowsSinceCheckpoint).toBe(1)
+  expect(await store.audit.listCheckpoints()).toEqual([])
+  vi.advanceTimersByTime(MINUTE_MS)
+  await waitUntil(() => audit.rowsSinceCheckpoint === 0)
+  expect(await store.audit.listCheckpoints()).toHaveLength(1)
+
+  vi.advanceTimersByTime(5 * MINUTE_MS)
+  await audit.record([{ phase: 'outcome', request_reference: 'ver_b' }])
+  expect(await store.audit.listCheckpoints()).toHaveLength(1)
+})
+
+it('work that waits for the log is called by the probe that finds it writable again', async () => {
+  const { folder, store } = await openStill()
   let isAway = false
   const table = {
     ...store.audit,
@@ -41,7 +72,6 @@ it('work that waits for the log is called by the probe that finds it writable ag
 
   isAway = false
   vi.advanceTimersByTime(1000)
-  // expect.poll would let the clock go on.
-  while (!audit.isHealthy) await turn()
+  await waitUntil(() => audit.isHealthy)
   expect(work).toHaveBeenCalledOnce()
 })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
@@ -6,6 +7,15 @@ import type { Store } from '../../src/context/store.ts'
 import type { AuditRow } from '../../src/ledger/audit-row.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 import { createRandom } from './random.ts'
+
+it('the key of a row is its bucket and the next six bytes, and stays so: blocks on disk have it', () => {
+  const rows = [
+    { sequence: 5, subject: '0123456789abcdefffff' },
+    { sequence: 7, subject: 'no hash' },
+  ]
+  const hashed = createHash('sha256').update('no hash').digest('hex').slice(0, 14)
+  expect(Buffer.from(toKeys(rows, 5)).toString('hex')).toBe(`010123456789abcd${'00'.repeat(8)}01${hashed}`)
+})
 
 const random = createRandom(7)
 /** Some people share a bucket, and some of these the whole prefix; a subject that is no hash is allowed. */
