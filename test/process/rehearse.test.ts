@@ -377,7 +377,8 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
   })
 })
 
-it('Ctrl-C ends the server on the copy, and deletes the copy', TIMEOUT, async () => {
+/** A rehearsal that has made its copy. */
+async function startCopied() {
   const TMPDIR = newFolder()
   const data = { TABBAT_DATA_DIR: newDataDir() }
   await fillData(data, 'http://127.0.0.1:9/hooks')
@@ -390,6 +391,11 @@ it('Ctrl-C ends the server on the copy, and deletes the copy', TIMEOUT, async ()
   const { promise: copied, resolve } = Promise.withResolvers<void>()
   child.stderr.on('data', (piece) => String(piece).includes('Copied') && resolve())
   await copied
+  return { child, exited, TMPDIR }
+}
+
+it('Ctrl-C ends the server on the copy, and deletes the copy', TIMEOUT, async () => {
+  const { child, exited, TMPDIR } = await startCopied()
   const [copy = ''] = readdirSync(TMPDIR)
   await expect.poll(() => readdirSync(join(TMPDIR, copy, 'data'))).toContain('tabbat.db-wal')
   child.kill('SIGINT')
@@ -398,17 +404,7 @@ it('Ctrl-C ends the server on the copy, and deletes the copy', TIMEOUT, async ()
 })
 
 it('kill -9 ends the server on the copy, too', TIMEOUT, async () => {
-  const TMPDIR = newFolder()
-  const data = { TABBAT_DATA_DIR: newDataDir() }
-  await fillData(data, 'http://127.0.0.1:9/hooks')
-  const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
-  const child = spawn('bin/tabbat', ['rehearse', '--only', 'database-locked'], {
-    env,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  const { promise: copied, resolve } = Promise.withResolvers<void>()
-  child.stderr.on('data', (piece) => String(piece).includes('Copied') && resolve())
-  await copied
+  const { child } = await startCopied()
   /** Without those that have ended, and wait for their parent. */
   const listProcesses = () =>
     execFileSync('ps', ['-A', '-o', 'pid=,ppid=,stat=,args='], { encoding: 'utf8' })
