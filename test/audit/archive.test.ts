@@ -160,6 +160,16 @@ describeEngines(ENGINES, (engine) => {
     expect(await verify(inFolder())).toMatchObject({ sound: true, chains: 3 })
   })
 
+  it('takes chains without a month one by one', async () => {
+    const inUse = 'aaaa0002-1'
+    await store.audit.claim(inUse, null, 'host:1:a', Date.now())
+    await append(store, inUse, [{ phase: 'outcome', time: '2019-06-01T00:00:00.000Z' }])
+    await checkpoint(store, folder)
+    const { archived, left } = await archive()
+    expect(archived?.chains.map(({ chain }) => chain)).toEqual(OLD_CHAINS)
+    expect(left).toEqual([expect.stringMatching(/^Chain aaaa0002-1 stays in the database: .* is not closed/)])
+  })
+
   it('lets a process that wrote nothing in an archived month begin another chain', async () => {
     // As a process sees it whose clock is behind.
     const table = { ...store.audit, openMonth: async () => 'y2020m01' }
