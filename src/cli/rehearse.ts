@@ -266,14 +266,19 @@ const loadExercises = async (): Promise<readonly Exercise[]> => [
   ...(await import('../rehearsal/data-exercises.ts')).DATA_EXERCISES,
 ]
 
-function choose<S>(all: readonly Exercise<S>[], { only, skip = [] }: Options): readonly Exercise<S>[] {
+function choose<S>(all: readonly Exercise<S>[], options: Options): readonly Exercise<S>[] {
+  const { only, skip = [], failoverCommand } = options
   const names = all.map(({ name }) => name)
   const unknown = [...(only ?? []), ...skip].find((name) => !names.includes(name))
   if (unknown !== undefined)
     throw new UserError(`There is no such exercise. Choose from: ${names.join(', ')}.`)
   const chosen = all.filter(({ name }) => (only?.includes(name) ?? true) && !skip.includes(name))
-  if (chosen.length > 0) return chosen
-  throw new UserError('No exercise is left. Give other names to --only or --skip.')
+  if (chosen.length === 0) throw new UserError('No exercise is left. Give other names to --only or --skip.')
+  if (failoverCommand !== undefined && !chosen.some(({ name }) => name === 'failover'))
+    throw new UserError(
+      '--failover-command is for the exercise failover, which --only or --skip leaves out. Leave the command out, or choose failover.',
+    )
+  return chosen
 }
 
 function listExercises(chosen: readonly Exercise<never>[], { json }: Options): void {

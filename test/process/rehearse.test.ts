@@ -310,6 +310,11 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
       /^error: --failover-command needs --database-url, .*\n$/,
     ],
     [
+      'a command for a failover that is left out',
+      ['--url', 'https://x.example', '--yes-on-a-copy', '--failover-command', 'true', '--skip', 'failover'],
+      /^error: --failover-command is for the exercise failover, which --only or --skip leaves out\. .*\n$/,
+    ],
+    [
       'an address of a server with a path',
       ['--url', 'https://x.example/tabbat', '--yes-on-a-copy'],
       /^error: --url must be the address of a server, without a path.*\n$/,
