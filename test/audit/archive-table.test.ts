@@ -90,11 +90,11 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
 
   it('removes rows of its chains from the end, a thousand at a time, and no others', async () => {
     await writeChain(CHAIN, 2100)
-    await writeChain(OTHER, 3)
+    await writeChain(OTHER, 1)
     await writeChain('cccc0001-1', 5)
     await record([
       [CHAIN, 2100],
-      [OTHER, 3],
+      [OTHER, 1],
     ])
     const steps: [string, number, number][] = []
     for (let step = 'more'; step !== 'done'; ) {
@@ -103,9 +103,9 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       steps.push([step, head, await countRows('audit')])
     }
     expect(steps).toEqual([
-      ['more', 1100, 1108],
-      ['more', 100, 108],
-      ['more', 0, 8],
+      ['more', 1100, 1106],
+      ['more', 100, 106],
+      ['more', 0, 6],
       ['more', 0, 5],
       ['done', 0, 5],
     ])
@@ -117,7 +117,8 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     await writeChain(OTHER, 1)
     await writeChain('cccc0001-1', 1)
     const toHeads = (number: number) => {
-      if (number % 7 === 0) return [CHAIN, 'cccc0001-1']
+      // Also the last of a page.
+      if (number % 8 === 0) return [CHAIN, 'cccc0001-1']
       if (number % 11 === 0) return []
       return number % 2 === 0 ? [CHAIN] : [CHAIN, OTHER]
     }
@@ -133,11 +134,27 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     expect(await store.archives.removeCheckpoints(1, '')).toBe(toTime(200))
     expect(await store.archives.removeCheckpoints(1, toTime(200))).toBe(toTime(400))
     expect(await store.archives.removeCheckpoints(1, toTime(400))).toBeUndefined()
-    const isKept = (number: number) => number > 430 || number % 7 === 0 || number % 11 === 0
+    const isKept = (number: number) => number > 430 || number % 8 === 0 || number % 11 === 0
     const kept = (await store.audit.checkpointsFrom('', 1000)).map(({ time }) => time)
     expect(kept).toEqual(all.filter(isKept).map(toTime))
     expect(await store.archives.removeCheckpoints(9, '')).toBeUndefined()
     expect(await countRows('checkpoints')).toBe(kept.length)
+  })
+
+  it('removes the rows of its months', async () => {
+    const months = ['y2020m01', 'y2020m02']
+    const chains = months.map((month) => `${month}-aaaa0001-1`)
+    if (engine === POSTGRES)
+      for (const [month, next] of [months, ['y2020m02', 'y2020m03']])
+        await store.database.prepare('SELECT create_audit_month($1, $2)').run(month ?? '', next ?? '')
+    for (const chain of [...chains, CHAIN, OTHER]) await writeChain(chain, 2)
+    await record([...chains, CHAIN].map((chain) => [chain, 2] as const))
+    const steps: string[] = []
+    while (steps.at(-1) !== 'done') steps.push(await store.archives.removeRows(1))
+    // PostgreSQL drops the months in the first one.
+    expect(steps.length).toBe(engine === POSTGRES ? 2 : 4)
+    expect(await countRows('audit')).toBe(2)
+    expect(await countRows('audit', `chain = '${OTHER}'`)).toBe(2)
   })
 
   it('removes the blocks of its chains, and no others', async () => {
@@ -163,7 +180,7 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     const steps: string[] = []
     while (steps.at(-1) !== 'done') steps.push(await store.archives.removeBlocks(1))
     // PostgreSQL deletes a thousand at once.
-    expect(steps.length).toBe(1 + 4 * (engine === POSTGRES ? 1 : 2))
+    expect(steps).toEqual([...Array(4 * (engine === POSTGRES ? 1 : 2)).fill('more'), 'done'])
     for (const table of tables) {
       expect(await countRows(table, `chain = '${CHAIN}'`)).toBe(0)
       expect(await countRows(table)).toBe(blocks)
