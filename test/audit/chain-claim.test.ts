@@ -171,8 +171,9 @@ it('counts processes of other nodes that write the log', async () => {
   await write(`${MONTH}-bbbb0001-2`, { owner: ENDED })
   await write(`${MONTH}-bbbb0001-3`, { owner: ELSEWHERE, ageMs: DEAD_MS })
   await write(`${MONTH}-bbbb0001-4`)
+  await write(`${MONTH}-cccc0001-1`, { owner: ELSEWHERE })
   await write('y2026m10-bbbb0001-1', { owner: 'archived', isArchived: true })
-  expect(await countOtherProcesses(table, NODE)).toBe(2)
+  expect(await countOtherProcesses(table, NODE)).toBe(3)
 })
 
 it('knows the node of a chain by its whole name', () => {

@@ -438,23 +438,29 @@ describe('with a database that may fail over', () => {
     expect(await writer.isComplete()).toBe(true)
     expect(await store.losses.list('open')).toEqual([])
     expect(await store.losses.list('accepted')).toMatchObject([LOST()])
+    expect(await listAcknowledged(dataDir)).toEqual([])
+    expect(await chainNames()).toEqual([
+      [`${month}-aaaa0001-1`, null],
+      [`${month}-aaaa0001-2`, 'me'],
+    ])
     expect(await listRows()).toEqual([`${month}-aaaa0001-1 1 ver_a`, `${month}-aaaa0001-2 1 null`])
     await write(writer, 'd')
     expect(await listRows()).toHaveLength(3)
   })
 
-  it('it watches the chain before, too', async () => {
+  it.each(['last', 'present'])('it watches the chain of the %s month', async (which) => {
     const writer = await open({ losses: toLosses() })
+    const last = `${month}-aaaa0001-1`
     await write(writer, 'a', 'b', 'c')
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
-    const chain = `${month}-aaaa0001-1`
     vi.setSystemTime(endOf(month ?? ''))
     month = toMonth(Date.now())
-    await write(writer, 'd')
+    await write(writer, 'd', 'e', 'f')
+    const chain = which === 'last' ? last : `${month}-aaaa0001-1`
     cutLog(chain, 1)
     writer.forget()
-    await expect(write(writer, 'e')).rejects.toMatchObject({
+    await expect(write(writer, 'g')).rejects.toMatchObject({
       message: `chain ${chain}: rows 2 to 3 were acknowledged and are missing`,
     })
   })
