@@ -8,8 +8,10 @@ import { makeCheckpoint } from '../../src/audit/checkpoint.ts'
 import { computeMerkleRoot } from '../../src/audit/merkle.ts'
 import { linkEntries } from '../../src/audit/row.ts'
 import { HASHED_FIELDS } from '../../src/audit/verify/row-hasher.ts'
+import { createStretchCheck, type Stretch } from '../../src/audit/verify/stretch-check.ts'
 import { verifyAuditLog } from '../../src/audit/verify/verify-audit-log.ts'
-import { verifyStore } from '../../src/audit/verify/verify-store.ts'
+import { verifyInThreads, verifyStore } from '../../src/audit/verify/verify-store.ts'
+import { createSqliteRowPages } from '../../src/database/page-source.ts'
 import { CHAINS, createSampleLog, type SampleLog } from './sample-log.ts'
 import { verifyPages } from './verify-pages.ts'
 
@@ -47,6 +49,22 @@ it('leaves a row whose text contains the separator to the other verifier', async
   await append('one\u001ftwo')
   expect(await verify()).toBeUndefined()
   expect(await inThreads()).toMatchObject({ sound: true, rows: 209 })
+})
+
+it('does not accept a stretch that does not begin where the one before has ended', async () => {
+  const scan = createSqliteAuditSnapshot(database)
+  const check = createStretchCheck(createSqliteRowPages(database))
+  const previousOf = async ({ chain, after, previous }: Stretch) =>
+    (await scan.hashes(chain, after - 1, after))[0] ?? previous
+  // Threads that see another row before each stretch than the connection that plans the stretches.
+  const checker = {
+    check: async (stretch: Stretch) => check({ ...stretch, previous: await previousOf(stretch) }),
+    maxAtOnce: 1,
+  }
+  const options = { publicKey: log.publicKey }
+  expect(await verifyInThreads(scan, checker, options, 8)).toMatchObject({ sound: true })
+  const other = { ...scan, hashes: async () => [hash('sha256', 'other', 'hex')] }
+  expect(await verifyInThreads(other, checker, options, 8)).toBeUndefined()
 })
 
 it('accepts checkpoints that overlap', async () => {

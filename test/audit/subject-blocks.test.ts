@@ -115,6 +115,22 @@ describeEngines(ENGINES, (engine) => {
     expect(await index()).toBe(0)
   })
 
+  it('a person who is in more blocks than are read at once is found in all of them', async () => {
+    const subject = 'ee'.repeat(32)
+    const count = 450
+    await store.audit.claim('many-1', null, 'test', Date.now())
+    const entries = Array.from({ length: count }, (): AuditEntry => ({ phase: 'outcome', subject }))
+    const rows = linkEntries('many-1', EMPTY_HEAD, entries)
+    await store.audit.append({ rows: store.audit.packRows(rows) })
+    await indexSubjects(store.subjects, { blockRows: 1, leastRows: 1 })
+    const blocks = (await listBlocks()).filter(({ chain }) => chain === 'many-1')
+    expect(blocks).toHaveLength(count)
+    const found = await store.audit.bySubject(subject)
+    expect(found.map(({ sequence }) => sequence).toSorted((one, other) => one - other)).toEqual(
+      rows.map(({ sequence }) => sequence),
+    )
+  })
+
   it('rows are found in blocks, and after the last block', async () => {
     for (let round = 0; round < 6; round++) {
       await write(random.pick(['node-1', 'node-2', 'other-1']), 1 + random.below(70))

@@ -4,8 +4,7 @@ import { indexSubjects } from '../../src/audit/index-subjects.ts'
 import type { ScanPosition } from '../../src/audit/reverse-scan.ts'
 import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import type { SearchPage } from '../../src/audit/search.ts'
-import type { Timeline } from '../../src/audit/search-timelines.ts'
-import { searchTimelines } from '../../src/audit/search-timelines.ts'
+import { findTimelines, searchTimelines, type Timeline } from '../../src/audit/search-timelines.ts'
 import type { Store } from '../../src/context/store.ts'
 import { describeEngines, ENGINES } from '../engines.ts'
 import { createRandom } from './random.ts'
@@ -126,6 +125,14 @@ describeEngines(ENGINES, (engine) => {
       expect(references.toSorted()).toEqual(SAMPLES.map(({ reference }) => reference).toSorted())
       for (const page of [5, 1000])
         expect(referencesOf(await readAll(store, {}, { ...LIMITS, page }))).toEqual(references)
+    })
+
+    it('looks at every row of the log once, from the last to the first', async () => {
+      const times: string[] = []
+      for await (const { position } of findTimelines(store.audit, {})) times.push(position.time)
+      const rows = await store.database.prepare('SELECT COUNT(*) AS rows FROM audit').get()
+      expect(times).toHaveLength(Number(rows?.rows))
+      expect(times).toEqual(times.toSorted().toReversed())
     })
 
     it('has the rows of each in order, with its outcome and all its source attempts', async () => {
