@@ -54,6 +54,8 @@ function addStatusCommand(sources: Command): void {
       }),
     )
   addHelp(command, {
+    details:
+      'Servers report their calls, errors and response times every ten seconds. Calls and spend of today are counted at once.',
     usesDatabase: true,
     settings: ['TABBAT_NIN_SOURCES', 'TABBAT_BVN_SOURCES', 'TABBAT_CATALOGUE_SOURCES'],
     exitCodes: EXIT_CODES,
