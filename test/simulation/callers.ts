@@ -33,10 +33,13 @@ type CallersOptions = {
   /** The secrets by the names of callers; a key that is rolled changes. */
   readonly keys: ReadonlyMap<string, string>
   readonly hasRegistry: boolean
+  /** Whether an Idempotency-Key may still pay for a call about this number. */
+  readonly hasPaidCallsLeft: (number: string) => boolean
 }
 
 /** Shops that use the API as its documentation says. */
-export function openCallers({ cluster, book, keys, hasRegistry }: CallersOptions): Callers {
+export function openCallers(options: CallersOptions): Callers {
+  const { cluster, book, keys, hasRegistry, hasPaidCallsLeft } = options
   const { random } = world()
   const hot = Array.from({ length: 3 }, (_each, index) => toKnownNumber(900_000 + index))
 
@@ -231,17 +234,25 @@ export function openCallers({ cluster, book, keys, hasRegistry }: CallersOptions
       }
     },
     finish: async ({ asksUntilMs, untilMs }) => {
-      for (;;) {
-        const open = world().elapsedMs < asksUntilMs ? listUnanswered(book) : []
+      const calmAt = world().elapsedMs
+      const isHopeless = (wish: Wish) =>
+        !hasPaidCallsLeft(wish.number) && (findLastReply(book, wish, calmAt)?.status ?? 0) >= 500
+      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+        const isAsking = world().elapsedMs < asksUntilMs
+        const open = isAsking ? listUnanswered(book).filter((wish) => !isHopeless(wish)) : []
         await inTurn(open, verify)
         await inTurn(listOpen(book), read)
         const isRead = await readBatches()
         if (world().elapsedMs > untilMs || (isRead && open.length + listOpen(book).length === 0)) return
-        await world().pause(2000)
+        await world().pause(pauseMs)
       }
     },
   }
 }
+
+/** Between two rounds of questions when all is calm. */
+const FIRST_PAUSE_MS = 2000
+const MAX_PAUSE_MS = 15_000
 
 async function inTurn<T>(list: readonly T[], work: (each: T) => Promise<unknown>): Promise<void> {
   for (const each of list) await work(each)
@@ -261,6 +272,9 @@ function listUnanswered(book: Book): Wish[] {
       isActive(book, wish),
   )
 }
+
+const findLastReply = (book: Book, wish: Wish, sinceMs: number) =>
+  book.attempts.findLast((attempt) => attempt.wish === wish && attempt.askedAt >= sinceMs)
 
 /** References of pending verifications that have not ended. */
 const listOpen = (book: Book): string[] =>

@@ -98,7 +98,11 @@ function findFalseDenials(facts: Facts): string[] {
     .map(({ id }) => `${id} is right, and was answered with "not verified"`)
 }
 
-const budgetOf = ({ settings }: Facts) => Number(settings.TABBAT_PAID_CALLS ?? 2)
+/** How many calls an Idempotency-Key may pay for. */
+export const budgetOf = ({ settings }: Pick<Facts, 'settings'>) => Number(settings.TABBAT_PAID_CALLS ?? 2)
+
+export const countBilled = ({ ledger }: Pick<Facts, 'ledger'>, about: string) =>
+  ledger.filter(({ billed, number }) => billed && number === about).length
 
 function findBudgetFaults(facts: Facts): string[] {
   const { book, ledger } = facts
@@ -207,9 +211,9 @@ function findSecondOutcomes(facts: Facts): string[] {
   return [...differing, ...twice]
 }
 
-/** Callers have asked for 90 seconds while all was calm: longer than a lease, and than a breaker is open. */
+/** Callers have asked for a minute while all was calm: longer than a lease, and than a breaker is open. */
 function findUnanswered(facts: Facts): string[] {
-  const { book, ledger } = facts
+  const { book } = facts
   const answered = new Set(answersOf(facts).map(({ wish }) => wish.idempotencyKey))
   const open = book.wishes.filter(
     ({ idempotencyKey, isAsync, caller, number }) =>
@@ -225,7 +229,7 @@ function findUnanswered(facts: Facts): string[] {
     const last = book.attempts.findLast((attempt) => attempt.wish === wish)
     if (!last) return [`${wish.idempotencyKey} never got a reply`]
     if (last.code === 'idempotency_in_progress') return [`${wish.idempotencyKey} is still in progress`]
-    const billed = ledger.filter((call) => call.billed && call.number === wish.number).length
+    const billed = countBilled(facts, wish.number)
     return !isExact || billed >= budgetOf(facts)
       ? []
       : [`${wish.idempotencyKey} has paid for ${billed} calls, and got ${last.status} ${last.code}`]

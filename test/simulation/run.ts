@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createBook } from './book.ts'
 import { openCallers } from './callers.ts'
-import { findFaults } from './checks.ts'
+import { budgetOf, countBilled, findFaults } from './checks.ts'
 import { type Cluster, openCluster, type Settings } from './cluster.ts'
 import { disk } from './disk.ts'
 import { type Disturbance, disturb, drawDisturbances } from './disturbances.ts'
@@ -27,7 +27,7 @@ export type RunReport = {
 
 /** How long the callers may need to get all their answers after the last disturbance. */
 const CALM_MS = 300_000
-const ASK_MS = 90_000
+const ASK_MS = 60_000
 
 /** One run: all that happens in it follows from the seed. */
 export async function runSeed(seed: number, template: Template, root: string): Promise<RunReport> {
@@ -49,7 +49,13 @@ export async function runSeed(seed: number, template: Template, root: string): P
     join(root, 'log'),
   )
   const keys = new Map([...template.keys].map(([name, { text }]) => [name, text]))
-  const callers = openCallers({ cluster, book, keys, hasRegistry: settings.TABBAT_NOT_FOUND === 'next' })
+  const callers = openCallers({
+    cluster,
+    book,
+    keys,
+    hasRegistry: settings.TABBAT_NOT_FOUND === 'next',
+    hasPaidCallsLeft: (number) => countBilled(vendors, number) < budgetOf({ settings }),
+  })
   const ofCommands = { ...settings, ...template.toSettings(dataDir, 1) }
   const operators = openOperators({ cluster, book, template, keys, settings: ofCommands, backupDir: root })
   const scene = {
@@ -71,7 +77,7 @@ export async function runSeed(seed: number, template: Template, root: string): P
         for (const place of places) await cluster.start(place)
         const keeping = places.map((place) => keepRunning(cluster, place, () => isEnding))
         const disturbing = disturbances.map((kind) => disturb(kind, scene, () => isOver))
-        const count = 4 + random.below(14)
+        const count = random.chance(0.25) ? 4 + random.below(14) : 2 + random.below(5)
         await Promise.all(
           CALLERS.slice(0, 1 + random.below(CALLERS.length)).map((caller) => callers.play(caller, count)),
         )

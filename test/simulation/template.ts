@@ -42,7 +42,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   TABBAT_SCRUB: 'off',
   TABBAT_PENDING_RETRY: '1s',
   TABBAT_PENDING_RETRY_MAX: '5s',
-  TABBAT_PENDING_LIMIT: '3m',
+  TABBAT_PENDING_LIMIT: '90s',
 }
 
 /** In memory where the system has a file system for that. */
