@@ -9,6 +9,7 @@ import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 import { type ApiServer, createApiServer } from '../src/server/api-server.ts'
 import { createContext } from '../src/server/create-context.ts'
 import { type InjectOptions, type InjectResponse, inject } from './inject.ts'
+import { copyTables } from './run/sqlite-template.ts'
 
 export type TestApp = {
   readonly app: ApiServer & { readonly inject: (options: InjectOptions) => Promise<InjectResponse> }
@@ -23,6 +24,8 @@ const PATIENT = { TABBAT_LOG_LEVEL: 'silent', TABBAT_STORE_TIMEOUT: '60s' }
 /** The whole app on a database of its own. */
 export async function openTestApp(settings: Record<string, string> = {}): Promise<TestApp> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-test-'))
+  const { TABBAT_DATABASE_URL, TABBAT_DATA_DIR } = settings
+  if ((TABBAT_DATABASE_URL ?? TABBAT_DATA_DIR) === undefined) await copyTables(dataDir)
   const config = loadConfig({ TABBAT_DATA_DIR: dataDir, ...PATIENT, ...settings }, '')
   const context = await createContext(config)
   const app = createApiServer(context)

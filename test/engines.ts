@@ -5,6 +5,7 @@ import { afterAll, describe } from 'vitest'
 import { openStore, type Store } from '../src/context/store.ts'
 import type { DatabaseOptions } from '../src/database/open-database.ts'
 import { createEmptyDatabase, createTestDatabase, hasPostgres } from './postgres.ts'
+import { copyTables } from './run/sqlite-template.ts'
 
 /** A fresh database of one kind. `open` may be called more than once: each store is a node. */
 export type Place = { readonly options: DatabaseOptions; readonly open: () => Promise<Store> }
@@ -31,8 +32,16 @@ export function newFolder(): string {
 const toPlace = (options: DatabaseOptions): Place => ({ options, open: () => openStore(options) })
 
 const toSqlite = (name: string, writerThread: boolean): Engine => {
-  const createPlace = async () => toPlace({ dataDir: newFolder(), databaseUrl: undefined, writerThread })
-  return { name, createPlace, createEmptyPlace: createPlace }
+  const toOptions = (dataDir: string) => ({ dataDir, databaseUrl: undefined, writerThread })
+  return {
+    name,
+    createPlace: async () => {
+      const dataDir = newFolder()
+      await copyTables(dataDir)
+      return toPlace(toOptions(dataDir))
+    },
+    createEmptyPlace: async () => toPlace(toOptions(newFolder())),
+  }
 }
 
 export const SQLITE = toSqlite('SQLite', false)

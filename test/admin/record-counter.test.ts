@@ -3,7 +3,7 @@ import { createRecordCounter } from '../../src/admin/record-counter.ts'
 import { SQLITE } from '../engines.ts'
 
 it('counts again after a failure, and not after a success', async () => {
-  const place = await SQLITE.createPlace()
+  const place = await SQLITE.createEmptyPlace()
   const counter = createRecordCounter({ config: place.options } as never)
   onTestFinished(() => counter.close())
   const failed = counter.read()
