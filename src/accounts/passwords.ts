@@ -26,7 +26,7 @@ export type Passwords = {
   ) => Promise<boolean>
 }
 
-type Cost = { readonly memory: number; readonly passes: number; readonly parallelism: number }
+export type Cost = { readonly memory: number; readonly passes: number; readonly parallelism: number }
 type StoredHash = { readonly cost: Cost; readonly salt: Buffer; readonly hash: Buffer }
 
 /** Above the OWASP minimum (19 MiB, two passes); about 100 ms. Stored with each hash, so that it can be raised later. */
@@ -41,7 +41,7 @@ const KNOWN_AT_ONCE = 1
 
 const derive = promisify(argon2)
 
-export function createPasswords(secret: () => KeyObject): Passwords {
+export function createPasswords(secret: () => KeyObject, usual: Cost = COST): Passwords {
   const runUnknown = createSemaphore(AT_ONCE, WAITING)
   const runKnown = createSemaphore(KNOWN_AT_ONCE, WAITING)
   /** Bound to the name: a hash copied to another account does not work there. */
@@ -65,11 +65,11 @@ export function createPasswords(secret: () => KeyObject): Passwords {
   return {
     hash: async (name, password) => {
       const salt = randomBytes(SALT_BYTES)
-      return toText({ cost: COST, salt, hash: await deriveHash(name, password, salt, COST) })
+      return toText({ cost: usual, salt, hash: await deriveHash(name, password, salt, usual) })
     },
     isRight: async (name, password, stored, isKnown = false) => {
       const known = stored === undefined ? undefined : parse(stored)
-      const { cost, salt, hash: expected } = known ?? createDecoy()
+      const { cost, salt, hash: expected } = known ?? createDecoy(usual)
       const isSame = timingSafeEqual(
         await deriveHash(name, password, salt, cost, isKnown ? runKnown : runUnknown),
         expected,
@@ -79,8 +79,8 @@ export function createPasswords(secret: () => KeyObject): Passwords {
   }
 }
 
-const createDecoy = (): StoredHash => ({
-  cost: COST,
+const createDecoy = (cost: Cost): StoredHash => ({
+  cost,
   salt: randomBytes(SALT_BYTES),
   hash: randomBytes(HASH_BYTES),
 })

@@ -5,6 +5,7 @@ import { type Acceptance, acceptInvitation, inspectInvitation } from '../account
 import type { PasskeySite } from '../accounts/passkeys.ts'
 import { createPasskeyActions, type PasskeyActions } from '../accounts/passkeys.ts'
 import {
+  type Cost,
   createPasswordActions,
   createPasswordCheck,
   createPasswords,
@@ -71,10 +72,10 @@ export type Authentication = Pick<Sessions, 'findActor' | 'describe'> &
     readonly accept: (acceptance: Acceptance, origin: SessionOrigin) => Promise<SessionTokens>
   }
 
-export function createAuthentication(context: Context, now = steadyNow): Authentication {
+export function createAuthentication(context: Context, now = steadyNow, cost?: Cost): Authentication {
   const { audit, store } = context
   const secret = () => context.keyring()['console-password']
-  const passwords = createPasswords(secret)
+  const passwords = createPasswords(secret, cost)
   const sessions = createSessions(
     store.accounts,
     () => context.keyring()['console-token'],

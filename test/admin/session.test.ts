@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { inviteAccount, resetAccount, toTokenId } from '../../src/accounts/accounts.ts'
 import { createSessions, deleteExpiredSessions } from '../../src/accounts/sessions.ts'
-import { createAuthentication } from '../../src/admin/authentication.ts'
 import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Session } from '../../src/admin/sessions.ts'
 import type { App } from '../../src/http/app.ts'
-import { openTestConsole, send, type TestConsole, toCookie } from './test-console.ts'
+import {
+  createQuickAuthentication,
+  openTestConsole,
+  send,
+  type TestConsole,
+  toCookie,
+} from './test-console.ts'
 
 const MINUTE_MS = 60_000
 const PASSWORD = 'pâté of long-eared owls'
@@ -125,7 +130,7 @@ describe('password guessing', () => {
   beforeAll(async () => {
     const { context, app } = server
     const now = Date.now()
-    admin = buildAdminServer(context, app, { authentication: createAuthentication(context, () => now) })
+    admin = buildAdminServer(context, app, { authentication: createQuickAuthentication(context, () => now) })
     url = await admin.listen({ host: '127.0.0.1', port: 0 })
   })
   afterAll(() => admin.close())
@@ -191,7 +196,7 @@ describe('password guessing', () => {
       if (isDown) throw new Error('the database is down')
       return store.accounts.find(name)
     }
-    const authentication = createAuthentication({
+    const authentication = createQuickAuthentication({
       ...server.context,
       store: { ...store, accounts: { ...store.accounts, find } },
     })

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createToken, toTokenId } from '../../src/accounts/accounts.ts'
+import type { Cost } from '../../src/accounts/passwords.ts'
 import { toSessionMacs } from '../../src/accounts/sessions.ts'
+import { createAuthentication } from '../../src/admin/authentication.ts'
 import { buildAdminServer } from '../../src/admin/server.ts'
 import type { Context } from '../../src/context/context.ts'
 import { toCommandAuthor } from '../../src/contract/free-text.ts'
@@ -32,10 +34,17 @@ export type TestConsole = TestApp & {
   readonly openSession: (role: Role, name?: string) => Promise<string>
 }
 
+/** The least that argon2 takes. A password of the usual cost takes 100 ms of processor time. */
+const QUICK: Cost = { memory: 8, passes: 1, parallelism: 1 }
+
+export const createQuickAuthentication = (context: Context, now?: () => number) =>
+  createAuthentication(context, now, QUICK)
+
 /** The admin listener on a socket, with its own database. */
 export async function openTestConsole(settings: Record<string, string> = {}): Promise<TestConsole> {
   const server = await openTestApp(settings)
-  const admin = buildAdminServer(server.context, server.app)
+  const authentication = createQuickAuthentication(server.context)
+  const admin = buildAdminServer(server.context, server.app, { authentication })
   const url = await admin.listen({ host: '127.0.0.1', port: 0 })
   return {
     ...server,
