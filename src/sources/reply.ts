@@ -1,4 +1,4 @@
-import { Ajv } from 'ajv'
+import { Ajv, type ValidateFunction } from 'ajv'
 import { toLocalPhone } from '../contract/person.ts'
 import { type Static, type TProperties, type TSchema, Type } from '../contract/schema.ts'
 import { MINUTE_MS } from '../contract/time.ts'
@@ -23,9 +23,20 @@ export function refuseContradiction(source: string, saysFailed: boolean): void {
   if (saysFailed) throw new SourceError(source, 'bad_response', { problem: 'contradictory' })
 }
 
+const compiled = new WeakMap<object, ValidateFunction>()
+
+/** Once for a shape, and without the schema of schemas: to compile that one takes longer than all shapes. */
+function toValidate(shape: object): ValidateFunction {
+  const known = compiled.get(shape)
+  if (known) return known
+  const made = new Ajv({ strict: false, validateSchema: false }).compile(shape)
+  compiled.set(shape, made)
+  return made
+}
+
 /** Checks a reply against its shape; another shape is a bad response. */
 export function createReader<T extends TSchema>(source: string, shape: T): (body: unknown) => Static<T> {
-  const fits = new Ajv({ strict: false }).compile(shape as object)
+  const fits = toValidate(shape)
   return (body) => {
     if (fits(body)) return body as Static<T>
     throw new SourceError(source, 'bad_response', { problem: 'unknown_shape' })
