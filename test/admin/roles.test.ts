@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAdminToken } from '../../src/accounts/admin-tokens.ts'
 import type { AdminRoute } from '../../src/admin/route.ts'
@@ -19,6 +20,7 @@ let keyId: string
 const tokens: Partial<Record<Caller, string>> = {}
 beforeAll(async () => {
   server = await openTestConsole()
+  commits = new DatabaseSync(server.context.store.file, { readOnly: true })
   await server.openSession('viewer', 'target')
   const key = await server.createKey()
   keyId = key.split('_')[2]?.slice(0, 8) ?? ''
@@ -28,10 +30,23 @@ beforeAll(async () => {
     tokens[`token ${role}`] = (await createAdminToken(deps, options)).text
   }
 })
-afterAll(() => server.close())
+afterAll(async () => {
+  commits.close()
+  await server.close()
+})
 
-/** All data that a request could change. */
+/** A second connection, which counts the commits of all others. */
+let commits: DatabaseSync
+let last: { readonly version: unknown; readonly tables: Record<string, unknown> } | undefined
+
+/** All data that a request could change. They are read again only after a commit. */
 async function readAll(): Promise<Record<string, unknown>> {
+  const version = commits.prepare('PRAGMA data_version').get()?.data_version
+  if (!last || last.version !== version) last = { version, tables: await readTables() }
+  return last.tables
+}
+
+async function readTables(): Promise<Record<string, unknown>> {
   const { store } = server.context
   const tables: Record<string, unknown> = await dump(store)
   tables.admin_tokens = (await store.adminTokens.list()).map(({ lastUsedAt, ...row }) => row)
@@ -60,11 +75,18 @@ const toRequest = ({ method, input }: AdminRoute): TestRequest =>
 const isToken = (caller: Caller) => caller.startsWith('token ')
 const toRole = (caller: Caller) => caller.replace('token ', '') as Role | 'anonymous'
 
-async function toCredentials(caller: Caller): Promise<Pick<TestRequest, 'cookie' | 'headers'>> {
+async function toCredentials(
+  caller: Caller,
+  openSession: (role: Role) => Promise<string> = server.openSession,
+): Promise<Pick<TestRequest, 'cookie' | 'headers'>> {
   const role = toRole(caller)
   if (isToken(caller)) return { headers: { authorization: `Bearer ${tokens[caller]}` } }
-  return role === 'anonymous' ? {} : { cookie: await server.openSession(role) }
+  return role === 'anonymous' ? {} : { cookie: await openSession(role) }
 }
+
+const sessions: Partial<Record<Role, string>> = {}
+/** For requests that are refused, and so do not end the session. */
+const keepSession = async (role: Role) => (sessions[role] ??= await server.openSession(role))
 
 /** What tokens may not call, written down independently of the list of routes. */
 const isForAccounts = ({ method, path, input, isSensitive = false }: AdminRoute) =>
@@ -94,7 +116,7 @@ describe('a caller without the role', () => {
   it.each(CASES.filter(({ caller, route }) => !isAllowed(caller, route)))(
     'is refused as $caller at $what, and nothing changes',
     async ({ caller, route }) => {
-      const credentials = await toCredentials(caller)
+      const credentials = await toCredentials(caller, keepSession)
       const before = await readAll()
       const answer = await server.request(toPath(route), { ...toRequest(route), ...credentials })
       const refusal = isToken(caller) && isForAccounts(route) ? 'session_required' : 'wrong_role'
@@ -123,7 +145,7 @@ describe('a request from another site', () => {
       foreign.map(([from, status, headers]) => ({ from, status, headers, route, what: route.path })),
     ),
   )('is refused as $from at $what, and nothing changes', async ({ status, headers = {}, route }) => {
-    const cookie = await server.openSession('owner')
+    const cookie = await keepSession('owner')
     const before = await readAll()
     const isForm = status === 415
     const request = toRequest(route)
@@ -146,7 +168,7 @@ describe('a page of another site', () => {
   it.each(
     gets.flatMap((route) => ['cross-site', 'same-site'].map((site) => ({ site, route, what: route.path }))),
   )('cannot read as $site at $what, and nothing is written', async ({ site, route }) => {
-    const cookie = await server.openSession('owner')
+    const cookie = await keepSession('owner')
     const before = await readAll()
     const answer = await server.request(toPath(route), { cookie, headers: { 'sec-fetch-site': site } })
     expect([answer.status, answer.json().code]).toEqual([403, 'foreign_origin'])
