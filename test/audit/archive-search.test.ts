@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { beforeEach, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { archiveLog } from '../../src/audit/archive/archive-log.ts'
 import { findArchives, openWholeLog, type WholeLog } from '../../src/audit/archive/whole-log.ts'
 import type { AuditLog } from '../../src/audit/audit-log.ts'
@@ -14,11 +14,11 @@ import { searchAudit } from '../../src/audit/search.ts'
 import { searchTimelines } from '../../src/audit/search-timelines.ts'
 import type { Store } from '../../src/context/store.ts'
 import { listConsents } from '../../src/people/recorded-requests.ts'
-import { describeEngines, ENGINES, newFolder, SQLITE } from '../engines.ts'
+import { describeEngines, newFolder, POSTGRES, SQLITE } from '../engines.ts'
 import { FIRST, JANUARY, type OldRow, openLog, publicKey, RELEASED, signer, writeOldLog } from './old-log.ts'
 
 /** Everything that reads the log must return the same before and after its rows were archived. */
-describeEngines(ENGINES, (engine) => {
+describeEngines([SQLITE, POSTGRES], (engine) => {
   let store: Store
   let folder: string
   let audit: AuditLog
@@ -96,21 +96,25 @@ describeEngines(ENGINES, (engine) => {
     return found
   }
 
-  beforeEach(async () => {
+  // All tests read this log, and leave it and its archives as they are.
+  beforeAll(async () => {
     const place = await engine.createPlace()
     store = await place.open()
-    onTestFinished(() => store.close())
     folder = newFolder()
     rows = await writeOldLog(store, folder)
     audit = await openLog(store, folder)
-    onTestFinished(() => audit.close())
     await audit.record([{ phase: 'outcome', request_reference: 'ver_now' }])
     before = await readAll(store)
     const archive = (to: number, name: string) =>
       archiveLog(to, join(folder, name), { store, signer, audit, by: 'test' })
     await archive(Date.UTC(2020, 1), 'january.audit.zst')
     await archive(Date.UTC(2020, 2), 'february.audit.zst')
-    log = await openWhole(inFolder())
+    log = await openWholeLog(store, inFolder(), { publicKey })
+  })
+  afterAll(async () => {
+    await log.close()
+    await audit.close()
+    await store.close()
   })
 
   it('searches the same rows, in the same order, as before they were archived', async () => {
@@ -224,11 +228,12 @@ describeEngines(ENGINES, (engine) => {
   })
 
   it('reads a copy of an archive once, and says when a search was ended early', async () => {
-    copyFileSync(join(folder, 'january.audit.zst'), join(folder, 'copy.audit.zst'))
-    const { archived } = await openWhole(inFolder())
+    const copy = join(newFolder(), 'copy.audit.zst')
+    copyFileSync(join(folder, 'january.audit.zst'), copy)
+    const { archived } = await openWhole([...inFolder(), copy])
     const [{ reference } = { reference: '' }] = rows
     expect(await archived.find('request_reference', [reference])).toHaveLength(1)
-    const over = await openWholeLog(store, inFolder(), { publicKey, isOver: () => true })
+    const over = await openWholeLog(store, [...inFolder(), copy], { publicKey, isOver: () => true })
     onTestFinished(over.close)
     expect(await over.store.audit.byReference(reference)).toEqual([])
     expect([archived.isCut(), over.archived.isCut()]).toEqual([false, true])

@@ -9,7 +9,7 @@ import { searchAudit } from '../../src/audit/search.ts'
 import { readRowsToShow, searchTimelines } from '../../src/audit/search-timelines.ts'
 import type { Store } from '../../src/context/store.ts'
 import { findRequestsOf } from '../../src/requests/search.ts'
-import { describeEngines, ENGINES, newFolder } from '../engines.ts'
+import { describeEngines, newFolder, POSTGRES, SQLITE } from '../engines.ts'
 import { openLog, publicKey, signer, writeOldLog } from './old-log.ts'
 
 const REFERENCE = 'ver_replayed'
@@ -31,7 +31,7 @@ const ENTRIES: readonly AuditEntry[] = [
   { ...about, phase: 'outcome', time: timeOf(50), outcome: 'verified', subject: SUBJECT },
 ]
 
-describeEngines(ENGINES, (engine) => {
+describeEngines([SQLITE, POSTGRES], (engine) => {
   let store: Store
   let folder: string
   beforeEach(async () => {

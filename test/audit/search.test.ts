@@ -6,7 +6,7 @@ import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts
 import { SEARCH_LIMITS, type SearchPage, searchAudit } from '../../src/audit/search.ts'
 import type { Store } from '../../src/context/store.ts'
 import type { AuditRow, LoggedRow } from '../../src/ledger/audit-row.ts'
-import { describeEngines, ENGINES } from '../engines.ts'
+import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 import { createRandom } from './random.ts'
 
 type AuditPage = SearchPage<LoggedRow>
@@ -57,7 +57,7 @@ async function readAll(store: Store, filter: AuditFilter, limits = LIMITS): Prom
 
 const rowsOf = (pages: readonly AuditPage[]) => pages.flatMap(({ found }) => found)
 
-describeEngines(ENGINES, (engine) => {
+describeEngines([SQLITE, POSTGRES], (engine) => {
   let store: Store
   const written: AuditRow[] = []
   beforeAll(async () => {

@@ -6,7 +6,7 @@ import { type AuditEntry, EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts
 import type { SearchPage } from '../../src/audit/search.ts'
 import { findTimelines, searchTimelines, type Timeline } from '../../src/audit/search-timelines.ts'
 import type { Store } from '../../src/context/store.ts'
-import { describeEngines, ENGINES } from '../engines.ts'
+import { describeEngines, POSTGRES, SQLITE } from '../engines.ts'
 import { createRandom } from './random.ts'
 
 const START = Date.parse('2026-03-01T00:00:00.000Z')
@@ -101,7 +101,7 @@ async function readAll(store: Store, filter: AuditFilter, limits = LIMITS): Prom
 const referencesOf = (pages: readonly SearchPage<Timeline>[]) =>
   pages.flatMap(({ found }) => found.map(({ reference }) => reference))
 
-describeEngines(ENGINES, (engine) => {
+describeEngines([SQLITE, POSTGRES], (engine) => {
   let store: Store
   beforeAll(async () => {
     store = await (await engine.createPlace()).open()
