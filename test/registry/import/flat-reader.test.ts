@@ -24,10 +24,17 @@ function cleanRow(kind: Kind, given: unknown): string | undefined {
   }
 }
 
+/** A reader takes half a megabyte. An import uses one for all its rows. */
+const readers = new Map<string, ReturnType<typeof createFlatReader>>()
+
 /** The stored content of a row after an example was learned. */
 function readFlat(kind: Kind, example: string, text: string): string | undefined {
-  const reader = createFlatReader(kind, 'ndjson', [])
-  reader.learn(example)
+  const name = `${kind} ${example}`
+  const reader = readers.get(name) ?? createFlatReader(kind, 'ndjson', [])
+  if (!readers.has(name)) {
+    reader.learn(example)
+    readers.set(name, reader)
+  }
   return reader.read(Buffer.from(text), 0)?.content.toString()
 }
 
