@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CheckpointBody } from '../../src/audit/checkpoint.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
+import { TEXT_COLUMNS } from '../../src/database/row-pages.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../../src/ledger/audit-row.ts'
 import type { Random } from './random.ts'
 import { CHAINS, RELEASED } from './sample-log.ts'
@@ -8,7 +9,7 @@ import { CHAINS, RELEASED } from './sample-log.ts'
 /** The result of a tampering: whether the checkpoint file is needed to find it, and where it is found, if that is certain. */
 type Tampered = { readonly needsFile: boolean; readonly chain?: string; readonly sequence?: number }
 
-type Tamper = (database: DatabaseSync, random: Random) => Tampered
+export type Tamper = (database: DatabaseSync, random: Random) => Tampered
 type Value = string | number | null | Uint8Array
 
 const LIST = AUDIT_COLUMNS.join(', ')
@@ -71,6 +72,31 @@ const changeColumn: Tamper = (database, random) => {
   return column === 'chain' || column === 'sequence'
     ? { needsFile: false }
     : { needsFile: false, chain, sequence }
+}
+
+/** For each column of text: values of every kind, in a row where it is null and in one where it is not. */
+export function listChanges(database: DatabaseSync): { readonly what: string; readonly tamper: Tamper }[] {
+  return TEXT_COLUMNS.flatMap((column) =>
+    ['IS NULL', 'IS NOT NULL'].flatMap((condition) => {
+      const found = database.prepare(`SELECT ${LIST} FROM audit WHERE ${column} ${condition} LIMIT 1`).get()
+      if (!found) return []
+      const { chain, sequence, ...row } = found as unknown as AuditRow
+      const isFixed = column === 'time' || column === 'phase'
+      const value = row[column]
+      const spoilt =
+        typeof value === 'string' ? [`${value} `, `${value}\0`, `~${value.slice(1)}`, value.slice(0, -1)] : []
+      return [...TEXTS, ...spoilt, ...(isFixed ? [] : [null])]
+        .filter((other) => other !== value)
+        .map((other) => ({
+          what: `${column}, which ${condition}, as ${other === null ? 'null' : JSON.stringify(other)}`,
+          tamper: () => {
+            const sql = `UPDATE audit SET ${column} = ? WHERE chain = ? AND sequence = ?`
+            run(database, sql, other, chain, sequence)
+            return { needsFile: false, chain, sequence }
+          },
+        }))
+    }),
+  )
 }
 
 /** A number larger than JavaScript can hold. */
