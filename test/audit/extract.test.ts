@@ -17,7 +17,7 @@ import { createRandom } from './random.ts'
 import { CHAINS, createSampleLog, type SampleLog } from './sample-log.ts'
 
 const FORMULA = '=HYPERLINK("https://elsewhere.example","x")'
-const MUTATIONS = 1000
+const MUTATIONS = 400
 const OTHER = createSigner(createSecretKey(Buffer.alloc(32, 7)))
 
 type Line = Record<string, unknown> & { record: string }

@@ -6,7 +6,7 @@ import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { OPERATIONS } from '../../src/operations/operations.ts'
 import { openTestApp, type TestApp } from '../app.ts'
 
-const REQUESTS = 20_000
+const REQUESTS = 7000
 
 type Responses = Record<string, { content: { 'application/json': { schema: { $ref: string } } } }>
 const openApi = JSON.parse(readFileSync('openapi.json', 'utf8')) as {
