@@ -84,7 +84,11 @@ const quietHours = (text: string): Pick<QuietHours, 'from' | 'to'> => {
   throw new InvalidSetting('must be two different times such as 22:00-06:00, or off')
 }
 
+const DEFAULT_ZONE = 'Africa/Lagos'
+
 const timeZone = (text: string): string => {
+  // The first use of Intl takes 20 ms, and every command reads the settings.
+  if (text === DEFAULT_ZONE) return text
   try {
     return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone
   } catch {
@@ -141,7 +145,7 @@ export const NOTICE_SETTINGS = {
   ),
   noticesZone: setting(
     'TABBAT_NOTICES_ZONE',
-    'Africa/Lagos',
+    DEFAULT_ZONE,
     timeZone,
     'Time zone of the quiet hours, and of the times in notices.',
   ),
