@@ -61,12 +61,21 @@ export async function bundle(
   }
 }
 
+/**
+ * Modules that so many of the commands, threads and parts that are loaded later use are one file: to load a file takes about as long
+ * as to run it.
+ */
+const SHARED = { name: 'shared', minShareCount: 16 }
+
 /** The program as plain JavaScript: main.js, one file for each worker thread, and the chunks that they share. */
 export function bundleProgram(dir: string): Promise<RolldownOutput> {
   const workers = listWorkers().map(([name, file]) => [`worker-${name}`, file])
   return bundle(
     { main: MAIN, ...Object.fromEntries(workers) },
-    { dir, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+    {
+      ...{ dir, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+      codeSplitting: { groups: [SHARED] },
+    },
   )
 }
 
