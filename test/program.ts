@@ -10,6 +10,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -37,9 +38,12 @@ export async function setup(project: TestProject): Promise<void> {
   const { output } = await bundleProgram(join(folder, 'dist'))
   // The files of the checkout itself: a change of one, and a console that is built later, are seen at once.
   symlinkSync(ROOT, join(folder, 'dist/assets'))
+  // As in the package: else Node.js reads every file twice, to find out what it is.
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   mkdirSync(join(folder, 'bin'))
   copyFileSync(join(ROOT, 'bin/tabbat'), join(folder, 'bin/tabbat'))
-  const hash = createHash('sha256')
+  // The folder links to this checkout, and a copy of the checkout has a copy of it.
+  const hash = createHash('sha256').update(ROOT)
   for (const file of output) hash.update(file.type === 'chunk' ? file.code : file.source)
   // Equal sources have one folder, and one compile cache. Another run may be using it.
   const place = join(MODULES, `${PREFIX}${hash.digest('hex').slice(0, 16)}`)
