@@ -37,6 +37,8 @@ const FIND_COVERED = `[...document.querySelectorAll('table.rows')].flatMap((tabl
   }).concat(wide)
 })`
 
+const IS_WIDER = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+
 /** Ids whose last character is outside the box that shows them. */
 const FIND_CUT = `[...document.querySelectorAll('td code.clip')].flatMap((code) => {
   const range = document.createRange()
@@ -70,18 +72,25 @@ describe.skipIf(!CHROMIUM)('the tables', () => {
     })()`)
   })
 
-  it.each(PAGES)('cover nothing at any width: $title', async ({ name, title, ready }) => {
-    const { page } = at.visitor
-    await page.goto(`${at.server.admin}/console#/${name}`)
-    await page.getByRole('heading', { name: title, level: 1 }).waitFor()
-    await page.getByText(ready).filter({ visible: true }).first().waitFor()
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: 900 })
-      // The table is laid out again after the window has another width.
-      await expect.poll(async () => [width, await page.evaluate(FIND_COVERED)]).toEqual([width, []])
-    }
-    at.visitor.expectClean()
-  })
+  it.each(PAGES)(
+    'cover nothing, and fit with their page, at any width: $title',
+    async ({ name, title, ready }) => {
+      const { page } = at.visitor
+      await page.goto(`${at.server.admin}/console#/${name}`)
+      await page.getByRole('heading', { name: title, level: 1 }).waitFor()
+      await page.getByText(ready).filter({ visible: true }).first().waitFor()
+      await page.setViewportSize({ width: 320, height: 900 })
+      await expect.poll(() => page.evaluate(IS_WIDER)).toBe(false)
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 900 })
+        // The table is laid out again after the window has another width.
+        await expect
+          .poll(async () => [width, await page.evaluate(`[${FIND_COVERED}, ${IS_WIDER}]`)])
+          .toEqual([width, [[], false]])
+      }
+      at.visitor.expectClean()
+    },
+  )
 
   it.each(['requests', 'audit'])('show the end of each id: %s', async (name) => {
     const { page } = at.visitor
