@@ -9,7 +9,8 @@ import { addHelp } from './help.ts'
 export async function runProgram(): Promise<void> {
   const first = process.argv[2] ?? ''
   const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined
-  const program = named ? createProgram() : await createFullProgram()
+  const isVersion = first === '-v' || first === '--version'
+  const program = named || isVersion ? createProgram() : await createFullProgram()
   if (named) (await named())(program)
   await program.parseAsync().catch(failWith)
 }
