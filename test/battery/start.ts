@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { TABBAT } from '../process/tabbat.ts'
 
 type StartRound = {
   readonly isStarted: boolean
@@ -17,7 +18,7 @@ const GIVE_UP_MS = 60_000
 /** Starts a server with two workers on an empty folder, waits until both have started, and stops it. */
 export async function startOnEmptyFolder(): Promise<StartRound> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-start-'))
-  const child = spawn('bin/tabbat', ['serve'], {
+  const child = spawn(TABBAT.file, ['serve'], {
     env: {
       PATH: process.env.PATH ?? '',
       HOME: tmpdir(),

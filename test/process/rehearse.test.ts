@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
-import { type Finished, newDataDir, type Settings, tabbat } from './tabbat.ts'
+import { type Finished, newDataDir, type Settings, TABBAT, tabbat } from './tabbat.ts'
 
 /** A rehearsal takes some minutes, and longer on a busy machine. */
 const TIMEOUT = { timeout: 900_000 }
@@ -388,7 +388,7 @@ async function startCopied() {
   const data = { TABBAT_DATA_DIR: newDataDir() }
   await fillData(data, 'http://127.0.0.1:9/hooks')
   const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
-  const child = spawn('bin/tabbat', ['rehearse', '--only', 'database-locked'], {
+  const child = spawn(TABBAT.file, ['rehearse', '--only', 'database-locked'], {
     env,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -432,7 +432,7 @@ it(
     const data = { TABBAT_DATA_DIR: newDataDir() }
     await fillData(data, 'http://127.0.0.1:9/hooks')
     const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
-    const child = spawn('bin/tabbat', ['rehearse', '--only', 'revoked-key', 'kill'], {
+    const child = spawn(TABBAT.file, ['rehearse', '--only', 'revoked-key', 'kill'], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
