@@ -73,7 +73,10 @@ export function bundleProgram(dir: string): Promise<RolldownOutput> {
   return bundle(
     { main: MAIN, ...Object.fromEntries(workers) },
     {
-      ...{ dir, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+      dir,
+      format: 'esm',
+      entryFileNames: '[name].js',
+      chunkFileNames: '[name]-[hash].js',
       codeSplitting: { groups: [SHARED] },
     },
   )

@@ -16,7 +16,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'backup-cuts-pages': {
     says: 'a backup has the first 60 rows of each page alone',
     breaks: 'a restored backup has what was confirmed before it',
-    seed: 7,
+    seed: 1,
     defect: {
       file: 'src/backup/snapshot.ts',
       find: 'yield rows.map((',
@@ -26,7 +26,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'backup-forgets-revocations': {
     says: 'a backup has no times of revocations',
     breaks: 'a restored backup has what was confirmed before it',
-    seed: 97,
+    seed: 21,
     defect: {
       file: 'src/backup/snapshot.ts',
       find: '...row }) => row)',
@@ -56,7 +56,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'replay-not-awaited': {
     says: 'a repeated answer is given before its audit row is written',
     breaks: 'no acknowledged verification without its rows',
-    seed: 55,
+    seed: 316,
     defect: {
       file: 'src/verification/replay.ts',
       find: "await endAfter(request.trace?.startStep('commit'), audit.record([entry]))",
@@ -96,7 +96,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'number-not-compared': {
     says: 'the number in the answer of a vendor is not read',
     breaks: 'no false "not verified"',
-    seed: 1,
+    seed: 47,
     defect: {
       file: 'src/sources/vendor-file/answer.ts',
       find: 'return isMissing && mayBeMissing ? question.number : number',
@@ -106,7 +106,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'unreadable-phone-is-other': {
     says: 'a phone on record that cannot be read counts as another phone',
     breaks: 'no false "not verified"',
-    seed: 3,
+    seed: 14,
     defect: {
       file: 'src/sources/open-vendor.ts',
       find: 'const isComparable = all.length > 0 && !all.includes(UNREADABLE)',
@@ -116,7 +116,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'every-not-found': {
     says: 'a vendor that does not find its own service or wallet counts as one that has no record',
     breaks: 'no false "not verified"',
-    seed: 3,
+    seed: 218,
     defect: {
       file: 'src/sources/vendor-file/rules.ts',
       find: 'no_such_person: createPhraseMatcher(NO_SUCH_PERSON)',
@@ -126,7 +126,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'one-call-too-many': {
     says: 'an Idempotency-Key may pay for one call more (`<=` for `<`)',
     breaks: 'paid calls within the budget',
-    seed: 1,
+    seed: 2,
     defect: {
       file: 'src/ledger/sqlite-append.ts',
       find: 'AND paid_calls - $6 < $5',
@@ -136,7 +136,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'calls-forgotten': {
     says: 'a failed request deletes its Idempotency-Key together with the count of paid calls',
     breaks: 'paid calls within the budget',
-    seed: 1,
+    seed: 2,
     defect: {
       file: 'src/ledger/sqlite-append.ts',
       find: 'AND paid_calls <= $5',
@@ -146,7 +146,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'timeout-refunded': {
     says: 'a call that timed out is refunded, and the vendor bills it',
     breaks: 'spend equals the ledgers of the vendors',
-    seed: 9,
+    seed: 10,
     defect: {
       file: 'src/sources/guard/call-guard.ts',
       find: "sent && reason !== 'refused' && reason !== 'throttled'",
@@ -156,7 +156,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'refusal-not-refunded': {
     says: 'a call that the vendor refused stays counted',
     breaks: 'spend equals the ledgers of the vendors',
-    seed: 23,
+    seed: 2,
     defect: {
       file: 'src/sources/guard/call-guard.ts',
       find: 'if (failure && !isPaid(failure)) spending.refund()',
@@ -176,7 +176,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'claim-taken-early': {
     says: 'an Idempotency-Key is taken from a request that is still running',
     breaks: 'one outcome per Idempotency-Key',
-    seed: 12,
+    seed: 4,
     defect: {
       file: 'src/ledger/idempotency-table.ts',
       find: 'AND (lease_until <= ',
@@ -186,7 +186,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'answer-forgotten': {
     says: 'the answer under an Idempotency-Key is kept as long as a lease: 30 seconds',
     breaks: 'one outcome per Idempotency-Key',
-    seed: 28,
+    seed: 13,
     defect: {
       file: 'src/verification/idempotency.ts',
       find: 'toRequestOwner(claim)),\n      expiresAt: steadyNow() + STORED_MS,',
@@ -196,7 +196,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'unbilled-calls-kept': {
     says: 'calls that were not billed stay counted for their Idempotency-Key',
     breaks: 'every Idempotency-Key is answered when all is calm',
-    seed: 50,
+    seed: 181,
     defect: {
       file: 'src/verification/idempotency.ts',
       find: '({ claim: id, refunded, failure: toFailure(error) })',
@@ -206,7 +206,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'claim-held-for-hours': {
     says: 'the lease of an Idempotency-Key lasts hours (a thousand times too long)',
     breaks: 'every Idempotency-Key is answered when all is calm',
-    seed: 1,
+    seed: 5,
     defect: {
       file: 'src/verification/idempotency.ts',
       find: 'const LEASE_MS = 30_000',
@@ -216,7 +216,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'claim-never-taken': {
     says: 'an Idempotency-Key stays with a process that died',
     breaks: 'every Idempotency-Key is answered when all is calm',
-    seed: 1,
+    seed: 5,
     defect: {
       file: 'src/ledger/idempotency-table.ts',
       find: 'AND (lease_until <= ',
@@ -226,7 +226,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'one-guess-too-many': {
     says: 'a key may guess once more (`>` for `>=`)',
     breaks: 'no more wrong guesses than the limit',
-    seed: 6,
+    seed: 4,
     defect: {
       file: 'src/ledger/guess-rule.ts',
       find: 'byKey >= maxByKey',
@@ -236,7 +236,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'guesses-of-one-commit': {
     says: 'guesses that share a commit do not count each other',
     breaks: 'no more wrong guesses than the limit',
-    seed: 9,
+    seed: 4,
     defect: {
       file: 'src/ledger/commit.ts',
       find: 'counts.addTo(guess, facts.guesses[index] as GuessFacts)',
@@ -246,7 +246,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'guess-left-open': {
     says: 'a wrong guess stays under way, and the next start of the node withdraws it',
     breaks: 'no more wrong guesses than the limit',
-    seed: 17,
+    seed: 5,
     defect: {
       file: 'src/verification/guess-limit.ts',
       find: 'if (!guess.counted || id === undefined) return undefined',
@@ -286,7 +286,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'refusal-is-delivery': {
     says: 'an event that the receiver refused with 404 counts as delivered',
     breaks: 'every webhook is delivered or waiting, in order',
-    seed: 1,
+    seed: 5,
     defect: {
       file: 'src/webhooks/attempt.ts',
       find: 'status >= 200 && status < 300) return',
@@ -296,7 +296,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'event-overtakes': {
     says: 'an event does not wait for earlier ones with the same reference',
     breaks: 'every webhook is delivered or waiting, in order',
-    seed: 41,
+    seed: 512,
     defect: {
       file: 'src/webhooks/delivery-table.ts',
       find: 'AND p.reference = d.reference AND p.position',
@@ -377,7 +377,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'answer-not-erased': {
     says: 'an erasure leaves the answers under Idempotency-Keys',
     breaks: 'an erased person is found nowhere',
-    seed: 2,
+    seed: 10,
     defect: {
       file: 'src/people/erase-rows.ts',
       find: 'SET sealed = NULL, owner',
@@ -387,7 +387,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'queued-answer-not-erased': {
     says: 'an erasure leaves the answers to pending questions',
     breaks: 'an erased person is found nowhere',
-    seed: 7,
+    seed: 2,
     defect: {
       file: 'src/ledger/queue-counts.ts',
       find: 'const answered = await eraseAnswered(tx, subject)',
@@ -397,7 +397,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'record-not-erased': {
     says: "an erasure leaves the operator's own record of the person",
     breaks: 'an erased person is found nowhere',
-    seed: 2,
+    seed: 28,
     defect: {
       file: 'src/people/erase-rows.ts',
       find: "'DELETE FROM registry WHERE subject = $1'",
@@ -427,7 +427,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'revocation-ignored': {
     says: 'the time of a revocation is compared the wrong way round',
     breaks: 'a revoked key is refused',
-    seed: 29,
+    seed: 62,
     defect: {
       file: 'src/keys/authenticate.ts',
       find: 'row.revokedAt !== undefined || row.mode',
@@ -437,7 +437,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'key-trusted-too-long': {
     says: 'a key is trusted for minutes without a look at the database, as if the database had failed',
     breaks: 'a revoked key is refused',
-    seed: 103,
+    seed: 87,
     defect: {
       file: 'src/keys/authenticate.ts',
       find: 'known && known.until > now()',
