@@ -8,9 +8,9 @@ const CONNECTIONS = 5
  * SQLite is written by the thread of the server.
  */
 export async function withPatientStore<T>(store: Store, work: (store: Store) => Promise<T>): Promise<T> {
-  const { databaseUrl } = store
+  const { dataDir, databaseUrl } = store
   if (databaseUrl === undefined) return work(store)
-  const options = { dataDir: '', databaseUrl, databaseConnections: CONNECTIONS, keepsSchema: true }
+  const options = { dataDir, databaseUrl, databaseConnections: CONNECTIONS, keepsSchema: true }
   const patient = await openStore(options)
   return work(patient).finally(patient.close)
 }

@@ -63,8 +63,9 @@ function toTables(database: Database, writer: Writer | undefined, heartbeats: Da
 }
 
 /** In a server on PostgreSQL, heartbeats have a connection of their own: requests that use all others must not make it look dead. */
-async function openHeartbeats({ databaseUrl, writerThread, timeoutMs, startWaitMs }: DatabaseOptions) {
+async function openHeartbeats(options: DatabaseOptions) {
+  const { dataDir, databaseUrl, writerThread, timeoutMs, startWaitMs } = options
   if (databaseUrl === undefined || !writerThread) return undefined
   const { openPostgres } = await import('../database/postgres.ts')
-  return openPostgres(databaseUrl, { startWaitMs, connections: 1, ...toTimeLimits(timeoutMs) })
+  return openPostgres(databaseUrl, { dataDir, startWaitMs, connections: 1, ...toTimeLimits(timeoutMs) })
 }

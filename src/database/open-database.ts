@@ -23,6 +23,7 @@ export type OpenDatabase = {
   readonly place: string
   /** The address of PostgreSQL. It may hold a password, so it is never shown. */
   readonly databaseUrl: string | undefined
+  readonly dataDir: string
   /** The file that SQLite has open: the database, or a copy of it where it is on a read-only file system. */
   readonly file: string
   readonly close: () => Promise<void>
@@ -78,6 +79,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<OpenDataba
     database,
     place: databaseUrl === undefined ? path : `postgres://${toDatabasePlace(databaseUrl)}`,
     databaseUrl,
+    dataDir,
     file,
     close: async () => {
       await database.close()
@@ -95,8 +97,6 @@ export const toFailureListener =
 
 /** The folder is created before the check: in /tmp, another user could create it between the check and its first use. */
 function refuseUntrustedData({ dataDir, databaseUrl, mustExist = false }: DatabaseOptions): void {
-  // A second connection to PostgreSQL uses no folder.
-  if (dataDir === '') return
   const path = join(dataDir, SQLITE_FILE)
   try {
     if (!mustExist) mkdirSync(dataDir, { recursive: true, mode: 0o700 })
@@ -116,7 +116,8 @@ async function openEngine(
   options: DatabaseOptions,
   onFailure: (error: unknown) => void,
 ): Promise<Database> {
-  const { databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections, mustExist } = options
+  const { dataDir, databaseUrl, startWaitMs, writerThread, timeoutMs, databaseConnections, mustExist } =
+    options
   // One of them is for heartbeats.
   const connections = databaseConnections && Math.max(1, databaseConnections - 1)
   const limits = writerThread ? toTimeLimits(timeoutMs) : COMMAND_LIMITS
@@ -125,6 +126,7 @@ async function openEngine(
     databaseUrl === undefined
       ? openSqlite(path, { timeoutMs, mustExist })
       : await (await import('./postgres.ts')).openPostgres(databaseUrl, {
+          dataDir,
           startWaitMs,
           onFailure,
           connections,

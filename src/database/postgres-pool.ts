@@ -10,8 +10,11 @@ import {
 } from 'pg'
 import { toDatabaseUrls } from '../settings/database-url.ts'
 import { isTransient, ReadOnlyServer, ReplacedServer } from './postgres-user-error.ts'
+import { readTimelineFile, writeTimelineFile } from './timeline-file.ts'
 
 type PoolSettings = {
+  /** The data folder of the node, which keeps the highest timeline. Undefined: only this process knows it. */
+  readonly dataDir?: string | undefined
   /** How long to wait for a reply of the server. */
   readonly answerTimeoutMs: number
   /** How long a statement may take, including its wait for locks. */
@@ -60,7 +63,7 @@ const SHARE_MS = 1000
 export function openPool(url: string, settings: PoolSettings): ConnectionPool {
   const { connections } = settings
   const pooled = new WeakSet<object>()
-  const hosts = createPostgresHosts(url)
+  const hosts = createPostgresHosts(url, settings.dataDir)
   let generation = 0
   const generations = new WeakMap<object, number>()
   // Durability and isolation must not depend on the configuration of the server.
@@ -208,8 +211,9 @@ type PostgresHosts = {
 /** A server that does not answer must not hold up the search for the one that does. */
 const SEARCH_MS = 1500
 
-/** Without `timeline`: the server does not tell it. */
-type Facts = { readonly pid: number; readonly isReadOnly: boolean; readonly timeline: number | undefined }
+/** Without `timeline` or `system`: the server does not tell it. */
+type Place = { readonly timeline?: number | undefined; readonly system?: string | undefined }
+type Facts = Place & { readonly pid: number; readonly isReadOnly: boolean }
 
 /**
  * Of several servers that can be written, the one with the highest timeline is the primary. A primary that was replaced can
@@ -217,6 +221,7 @@ type Facts = { readonly pid: number; readonly isReadOnly: boolean; readonly time
  */
 const TIMELINE = `SELECT CASE WHEN pg_is_in_recovery() THEN 0
   ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END AS timeline`
+const TIMELINE_AND_SYSTEM = `${TIMELINE}, (SELECT system_identifier::text FROM pg_control_system()) AS system`
 const STATE = `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') = 'on' AS is_read_only`
 type State = { readonly pid: number; readonly is_read_only: boolean }
 
@@ -224,31 +229,56 @@ type State = { readonly pid: number; readonly is_read_only: boolean }
 const TOO_MANY_CONNECTIONS = '53300'
 const isRefused = (error: unknown) => (error as { code?: unknown }).code === TOO_MANY_CONNECTIONS
 
-export function createPostgresHosts(databaseUrl: string): PostgresHosts {
+/**
+ * The highest timeline that this process has seen, and, of the same cluster, any process of this node, also before a restart. Another
+ * cluster in the place of this one, such as a restored one, may have lower ones.
+ */
+function createHighest(dataDir: string | undefined) {
+  let highest = 0
+  const readKept = () => (dataDir ? readTimelineFile(dataDir) : undefined)
+  return {
+    isBelow: ({ timeline, system }: Place) => {
+      if (timeline === undefined) return false
+      const kept = readKept()
+      return timeline < Math.max(highest, kept !== undefined && kept.system === system ? kept.timeline : 0)
+    },
+    note: ({ timeline = 0, system }: Place) => {
+      highest = Math.max(highest, timeline)
+      if (!dataDir || system === undefined || timeline === 0) return
+      const kept = readKept()
+      if (kept?.system !== system || kept.timeline < timeline)
+        writeTimelineFile(dataDir, { system, timeline })
+    },
+  }
+}
+
+export function createPostgresHosts(databaseUrl: string, dataDir?: string): PostgresHosts {
   const urls = toDatabaseUrls(databaseUrl)
   const isSeveral = urls.length > 1
   const needsPrimary = (urls[0].searchParams.get('target_session_attrs') ?? 'any') !== 'any'
   const hostOf = new WeakMap<object, number>()
   let inUse: number | undefined = isSeveral ? undefined : 0
-  let highest = 0
+  const highest = createHighest(dataDir)
   let searching: Promise<void> | undefined
   const leave = (client: object) => {
     if (isSeveral && hostOf.get(client) === inUse) inUse = undefined
   }
-  const whyUseless = ({ isReadOnly, timeline }: Facts) => {
-    if (needsPrimary && isReadOnly) return new ReadOnlyServer()
+  const whyUseless = (facts: Facts) => {
+    if (needsPrimary && facts.isReadOnly) return new ReadOnlyServer()
     // Rows that are written there are lost when it learns that it was replaced.
-    return timeline !== undefined && timeline < highest ? new ReplacedServer() : undefined
+    return highest.isBelow(facts) ? new ReplacedServer() : undefined
   }
   const readFacts = async (client: ClientBase): Promise<Facts> => {
     const [state] = (await client.query<State>(STATE)).rows
-    const timeline = isSeveral && needsPrimary ? await readTimeline(client) : undefined
-    return { pid: state?.pid ?? 0, isReadOnly: state?.is_read_only === true, timeline }
+    const place = isSeveral && needsPrimary ? await readPlace(client) : {}
+    return { pid: state?.pid ?? 0, isReadOnly: state?.is_read_only === true, ...place }
   }
   const search = async () => {
     const answers = await Promise.allSettled(urls.map((url) => askHost(url, readFacts)))
     const facts = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : undefined))
-    highest = Math.max(highest, ...facts.map((each) => each?.timeline ?? 0))
+    highest.note(
+      facts.reduce((top, each) => ((each?.timeline ?? 0) > (top?.timeline ?? 0) ? each : top)) ?? {},
+    )
     const useless = facts.map((each) => each && whyUseless(each))
     const found = facts.findIndex((each, index) => each && !useless[index])
     if (found === -1)
@@ -280,7 +310,7 @@ export function createPostgresHosts(databaseUrl: string): PostgresHosts {
         leave(client)
         throw useless
       }
-      highest = Math.max(highest, facts.timeline ?? 0)
+      highest.note(facts)
       return facts.pid
     },
     isInUse: (client) => hostOf.get(client) === inUse,
@@ -314,14 +344,16 @@ function createClientClass(
 /** The user may not call the functions, or the server (one that speaks like PostgreSQL) lacks them. */
 const UNTOLD = ['42501', '42883', '0A000']
 
-async function readTimeline(client: ClientBase): Promise<number | undefined> {
-  try {
-    const { rows } = await client.query<{ timeline: number }>(TIMELINE)
-    return rows[0]?.timeline
-  } catch (error) {
-    if (UNTOLD.includes(String((error as { code?: unknown }).code))) return undefined
-    throw error
+/** Asks for less until the user may ask for it. */
+async function readPlace(client: ClientBase): Promise<Place> {
+  for (const sql of [TIMELINE_AND_SYSTEM, TIMELINE]) {
+    try {
+      return (await client.query<Place>(sql)).rows[0] ?? {}
+    } catch (error) {
+      if (!UNTOLD.includes(String((error as { code?: unknown }).code))) throw error
+    }
   }
+  return {}
 }
 
 /** On a connection of its own. */

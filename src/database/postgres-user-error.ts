@@ -67,7 +67,7 @@ function toReason(error: unknown, database: string): string | undefined {
   if (error instanceof ReadOnlyServer)
     return 'is read-only. Promote a server, or add the address of the primary to TABBAT_DATABASE_URL.'
   if (error instanceof ReplacedServer)
-    return 'was replaced: another server has been promoted, and cannot be reached. Start it, or correct TABBAT_DATABASE_URL.'
+    return 'was replaced: another server has been promoted, and cannot be reached. Start it, or correct TABBAT_DATABASE_URL. If it is lost for good, or this server is an older copy that was put back, stop the nodes, delete postgres.timeline in the data folder of each, and start them.'
   const reason = toStandbyReason(code, message)
   if (reason !== undefined) return reason
   if (isTransient(error))

@@ -8,6 +8,8 @@ import { isTransient, toPostgresUserError } from './postgres-user-error.ts'
 import { createTimeoutBreaker, isServerTimeout } from './timeout-breaker.ts'
 
 type PostgresOptions = {
+  /** The data folder of the node, for what it knows of the servers. */
+  readonly dataDir?: string | undefined
   /** How long the start waits for a server that cannot be reached yet. */
   readonly startWaitMs?: number | undefined
   /** How long to wait for a reply of the server. */
@@ -39,8 +41,8 @@ type Client = { readonly query: (query: Query) => Promise<{ rows: unknown[]; row
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Database> {
   const { operationTimeoutMs, onFailure = () => {} } = options
   const { answerTimeoutMs = ANSWER_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options
-  const { connections = CONNECTIONS } = options
-  const pool = openPool(url, { answerTimeoutMs, statementTimeoutMs, connections })
+  const { connections = CONNECTIONS, dataDir } = options
+  const pool = openPool(url, { dataDir, answerTimeoutMs, statementTimeoutMs, connections })
   const acquire = () => pool.acquire(operationTimeoutMs ?? answerTimeoutMs)
   await waitUntilReachable(url, pool, acquire, options.startWaitMs ?? START_WAIT_MS)
   const breaker = createTimeoutBreaker()

@@ -88,7 +88,7 @@ describe('what is wrong with a database, in words', () => {
 
   it('of PostgreSQL names the server without the password', () => {
     expect(postgres(new ReplacedServer()).message).toMatch(
-      /^PostgreSQL at db\.example:5432 was replaced: another server has been promoted/,
+      /^PostgreSQL at db\.example:5432 was replaced: another server has been promoted, .* delete postgres\.timeline in the data folder/,
     )
     const ended = Object.assign(new Error('canceling statement due to conflict with recovery'), {
       code: '40001',

@@ -1,3 +1,5 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore, type Store } from '../../src/context/store.ts'
@@ -17,11 +19,11 @@ describe.skipIf(!hasOwnPostgres())('a primary that was replaced', () => {
   let promoted: Standby
   let network: TcpProxy
   let store: Store
-  const open = () => {
+  const open = (dataDir = newFolder()) => {
     const hosts = `${new URL(replaced.url).host},127.0.0.1:${network.port}`
     const databaseUrl = `postgres://postgres@${hosts}/postgres?target_session_attrs=read-write`
     return openStore({
-      dataDir: newFolder(),
+      dataDir,
       databaseUrl,
       writerThread: true,
       timeoutMs: 1000,
@@ -86,18 +88,74 @@ describe.skipIf(!hasOwnPostgres())('a primary that was replaced', () => {
     await started.close()
   })
 
+  describe('at a start while the promoted server does not answer', () => {
+    const readSystem = async () =>
+      (await execute(replaced.url, 'SELECT system_identifier::text FROM pg_control_system()'))[0]
+        ?.system_identifier
+    /** What a start finds while only the replaced one answers. */
+    const openAlone = async (dataDir: string) => {
+      network.set('refuse')
+      try {
+        const started = await open(dataDir)
+        const { carried_keys: value } = await started.meta.read()
+        await started.close()
+        return value
+      } finally {
+        network.set('pass')
+      }
+    }
+
+    it('is not chosen by a node that has seen its successor, also in an earlier run', async () => {
+      const dataDir = newFolder()
+      await (await open(dataDir)).close()
+      const path = join(dataDir, 'postgres.timeline')
+      expect(readFileSync(path, 'utf8')).toBe(`${await readSystem()} 2\n`)
+      expect(statSync(path).mode & 0o777).toBe(0o600)
+      await expect(openAlone(dataDir)).rejects.toThrow(/was replaced.* delete postgres\.timeline/)
+      expect(readFileSync(path, 'utf8')).toBe(`${await readSystem()} 2\n`)
+    })
+
+    it.each([
+      ['of another cluster', '1234567890123456789 7\n'],
+      ['without a number', 'x\n'],
+      ['of a lower timeline', undefined],
+    ])('is chosen with a file %s, which is then its own', async (_, text) => {
+      const dataDir = newFolder()
+      const path = join(dataDir, 'postgres.timeline')
+      writeFileSync(path, text ?? `${await readSystem()} 0\n`)
+      expect(await openAlone(dataDir)).not.toBe('again')
+      expect(readFileSync(path, 'utf8')).toBe(`${await readSystem()} 1\n`)
+    })
+
+    it('is chosen if the file could not be written', async () => {
+      const dataDir = newFolder()
+      mkdirSync(join(dataDir, 'postgres.timeline'))
+      await (await open(dataDir)).close()
+      expect(await openAlone(dataDir)).not.toBe('again')
+    })
+  })
+
   it('is told from one whose timeline the user may not read any more', async () => {
     const { host } = new URL(promoted.url)
     await execute(promoted.url, 'CREATE ROLE plain LOGIN')
-    const hosts = createPostgresHosts(
-      `postgres://plain@${host},${host}/postgres?target_session_attrs=read-write`,
-    )
+    const createHosts = (dataDir: string) =>
+      createPostgresHosts(
+        `postgres://plain@${host},${host}/postgres?target_session_attrs=read-write`,
+        dataDir,
+      )
+    const [folder, other] = [newFolder(), newFolder()]
+    const hosts = createHosts(folder)
     const client = new Client({ connectionString: `postgres://plain@${host}/postgres` })
     await client.connect()
     try {
       expect(await hosts.check(client)).toBeGreaterThan(0)
+      expect(existsSync(join(folder, 'postgres.timeline'))).toBe(true)
+      await execute(promoted.url, 'REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC')
+      expect(await createHosts(other).check(client)).toBeGreaterThan(0)
       await execute(promoted.url, 'REVOKE EXECUTE ON FUNCTION pg_walfile_name(pg_lsn) FROM PUBLIC')
       expect(await hosts.check(client)).toBeGreaterThan(0)
+      expect(await createHosts(other).check(client)).toBeGreaterThan(0)
+      expect(existsSync(join(other, 'postgres.timeline'))).toBe(false)
     } finally {
       await client.end()
     }
