@@ -17,6 +17,12 @@ export type Nodes = {
   readonly count: () => number
   /** The same for processes: a node may have several workers. */
   readonly countProcesses: () => number
+  /**
+   * A process that was last seen before this time, by the shared clock, is dead. Undefined unless the heartbeats of this process
+   * have reached the database regularly for as long as a dead one sends none: otherwise the database may have stood still, and
+   * then every process looks dead in it for a moment. A statement that uses the time may itself wait in such a database.
+   */
+  readonly deadBefore: () => number | undefined
   readonly deleteExpired: () => Promise<number>
   /** Ends the heartbeats and removes the row of this process. */
   readonly close: () => Promise<void>
@@ -27,16 +33,26 @@ type NodesOptions = {
   readonly self: Pick<NodeRow, 'owner' | 'node' | 'worker'>
   /** What is read from the database at intervals, and when it last was, on the monotonic clock. */
   readonly learning: readonly { readonly learntAt: () => number }[]
+  /** Monotonic. */
+  readonly monotonicNow?: () => number
 }
 
 /** Sends heartbeats until it is closed, and counts the others after each. The first one is sent before it resolves. */
-export async function openNodes({ table, self, learning }: NodesOptions): Promise<Nodes> {
+export async function openNodes({
+  table,
+  self,
+  learning,
+  monotonicNow = () => performance.now(),
+}: NodesOptions): Promise<Nodes> {
   const load: Load = { finished: 0, countInFlight: () => 0 }
   let nodes = 1
   let processes = 1
   let closed = false
   let timer: NodeJS.Timeout | undefined
   let before = { finished: load.finished, at: performance.now() }
+  /** Since when no heartbeat was missed, and when the last one arrived; and its time by the shared clock. */
+  let steady = { since: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY }
+  let seenAt: number | undefined
 
   const measure = () => {
     const { finished, at } = before
@@ -50,11 +66,14 @@ export async function openNodes({ table, self, learning }: NodesOptions): Promis
       uptimeMs: Math.round(process.uptime() * 1000),
     }
   }
+  const isRegular = (at: number) => at - steady.until < 2 * table.heartbeatMs
   const beat = async () => {
     await table.sendHeartbeat({ ...self, version: VERSION, ...measure() }, steadyNow())
-    const others = (await table.list(steadyNow())).filter(
-      ({ owner, isAlive }) => isAlive && owner !== self.owner,
-    )
+    const at = monotonicNow()
+    steady = { since: isRegular(at) ? steady.since : at, until: at }
+    const all = await table.list(steadyNow())
+    seenAt = all.find(({ owner }) => owner === self.owner)?.seenAt
+    const others = all.filter(({ owner, isAlive }) => isAlive && owner !== self.owner)
     processes = others.length + 1
     nodes = new Set([self.node, ...others.map(({ node }) => node)]).size
   }
@@ -74,6 +93,11 @@ export async function openNodes({ table, self, learning }: NodesOptions): Promis
     load,
     count: () => nodes,
     countProcesses: () => processes,
+    deadBefore: () => {
+      const at = monotonicNow()
+      const isSteady = isRegular(at) && at - steady.since >= table.deadMs
+      return isSteady && seenAt !== undefined ? seenAt - table.deadMs : undefined
+    },
     deleteExpired: () => table.deleteExpired(steadyNow()),
     close: async () => {
       closed = true

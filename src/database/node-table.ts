@@ -44,6 +44,7 @@ export const nodeTable = defineTable({
     )
     return {
       heartbeatMs: everyMs,
+      deadMs,
       /** All processes of the last hour, by node and worker. */
       list: async (now: number) =>
         (await list.all(now)).map((row): NodeRow => {

@@ -3,7 +3,6 @@ import type { Database, Row } from '../database/database.ts'
 import { MAX_CLOCK_SKEW_MS, toSharedNow } from '../database/database-clock.ts'
 import { defineTable, type TableOf } from '../database/define-table.ts'
 import { deleteSome } from '../database/delete-some.ts'
-import { HEARTBEATS } from '../database/node-table.ts'
 
 /** How long an Idempotency-Key is known after its response, whatever else is kept. */
 export const STORED_MS = DAY_MS
@@ -22,13 +21,15 @@ type Claim = {
   readonly now: number
   readonly leaseMs: number
   readonly expiresAt: number
+  /** A claim may be taken from a process that was last seen before this: see Nodes. Without it, its lease must end. */
+  readonly deadBefore?: number | undefined
 }
 
 /** Which claim, and by which request. */
 export type ClaimId = Pick<Claim, 'keyId' | 'operation' | 'name' | 'owner'>
 
 /** The first use of an Idempotency-Key, with the paid calls that are about to be made under it. */
-export type NewClaim = Omit<Claim, 'now'> & { readonly paidCalls: number }
+export type NewClaim = Omit<Claim, 'now' | 'deadBefore'> & { readonly paidCalls: number }
 
 /** A claim that ends without a response, so that the key can be used again. */
 export type Release = {
@@ -58,9 +59,9 @@ const MINE = `${OWNED} AND sealed IS NULL`
 const toOver = (now: string) => `expires_at <= ${now} AND (sealed IS NOT NULL OR lease_until <= ${now})`
 
 /** The process that owns the claim has sent heartbeats, and sends none any more. One that has no row is left its lease. */
-const toOwnerIsDead = (now: string) => `EXISTS (SELECT 1 FROM nodes
+const OWNER_IS_DEAD = `EXISTS (SELECT 1 FROM nodes
   WHERE substr(idempotency.owner, 1, length(nodes.owner) + 1) = nodes.owner || ':'
-    AND nodes.seen_at <= ${now} - ${HEARTBEATS.postgres.deadMs})`
+    AND nodes.seen_at <= CAST($8 AS BIGINT))`
 
 export const idempotencyTable = defineTable({
   writes: (database) => ({
@@ -108,12 +109,13 @@ async function claimInTx(tx: Database, claim: Claim): Promise<ClaimResult> {
  */
 async function takeOver(
   tx: Database,
-  { keyId, operation, name, subject, owner, leaseMs, now: processNow }: Claim,
+  { keyId, operation, name, subject, owner, leaseMs, now: processNow, deadBefore }: Claim,
 ): Promise<ClaimResult | undefined> {
   const now = toSharedNow(tx, '$5')
   const end = `${now} + CAST($6 AS BIGINT)`
   // Workers on SQLite send few heartbeats: the lease ends first.
-  const isDead = tx.dialect === 'postgres' ? `OR ${toOwnerIsDead(now)}` : ''
+  const seesDead = tx.dialect === 'postgres' && deadBefore !== undefined
+  const isDead = seesDead ? `OR ${OWNER_IS_DEAD}` : ''
   const taken: Row | undefined = await tx
     .prepare(
       `UPDATE idempotency SET owner = $4, lease_until = ${end}, subject = $7
@@ -121,7 +123,7 @@ async function takeOver(
          AND (lease_until <= ${now} OR lease_until > ${end} + ${MAX_CLOCK_SKEW_MS} ${isDead})
        RETURNING paid_calls, last_failure`,
     )
-    .get(keyId, operation, name, owner, processNow, leaseMs, subject)
+    .get(keyId, operation, name, owner, processNow, leaseMs, subject, ...(seesDead ? [deadBefore] : []))
   return (
     taken && {
       state: 'claimed',

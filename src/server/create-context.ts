@@ -46,7 +46,6 @@ export async function createContext(
   const opening = { mustExist, writerThread }
   const { base, keyring, recent, alarms, scrub } = await openBase(config, log, workerNumber, opening)
   const { store, audit, registry, guessLimit, certificate } = base
-  const idempotency = openIdempotency(config, store, keyring, audit)
   const { sourceChain, catalogue, sourceCalls } = await openSources(config, { store, registry, audit, log })
   const node = loadNodeName(config.dataDir)
   const webhooks = openWebhooks({ store, keyring, config, log, audit, node, sourceChain })
@@ -56,6 +55,7 @@ export async function createContext(
   const requestLog = openRequests(config, { store, log, owner: audit.owner, workerNumber })
   const self = { owner: audit.owner, node, worker: workerNumber }
   const nodes = await openNodes({ table: store.nodes, self, learning: [catalogue, sourceChain] })
+  const idempotency = openIdempotency(config, store, keyring, audit, nodes)
   const queue = openQueue(config, store, keyring, { findCaller: openFindCaller(config, store), ...webhooks })
   const measured = { sourceChain, audit, webhooks, queue, certificate }
   const described = { ...measured, ...requestLog, store, log, workerNumber, node, isDemo: base.isDemo }

@@ -88,6 +88,7 @@ export function openIdempotency(
   { idempotency: table, erasure }: IdempotencyStore,
   keyring: Keyring,
   audit: AuditLog,
+  nodes: { readonly deadBefore: () => number | undefined },
 ): Idempotency {
   const { owner } = audit
   const unfinished = createUnfinishedClaims({ table, audit, erasure })
@@ -113,7 +114,7 @@ export function openIdempotency(
     const { id, fingerprint, subject } = claim
     await unfinished.finishEarlier(id)
     const now = steadyNow()
-    const times = { now, leaseMs: LEASE_MS, expiresAt: now + STORED_MS }
+    const times = { now, leaseMs: LEASE_MS, expiresAt: now + STORED_MS, deadBefore: nodes.deadBefore() }
     const result = await table.claim({ ...id, fingerprint, subject, ...times }).catch((error) => {
       // The claim may have been made all the same.
       unfinished.releaseLater(id)

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openNodes } from '../../src/context/nodes.ts'
 import { openStore, type Store } from '../../src/context/store.ts'
 import { HOUR_MS } from '../../src/contract/time.ts'
-import type { Heartbeat } from '../../src/database/node-table.ts'
+import type { Heartbeat, NodeTable } from '../../src/database/node-table.ts'
 import { describeEngines, ENGINES, newFolder, POSTGRES } from '../engines.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 
@@ -86,6 +86,30 @@ describeEngines([POSTGRES], (engine) => {
       expect((await store.nodes.list(clock)).map(({ isAlive }) => isAlive)).toEqual([true, true])
     await store.close()
   })
+})
+
+it('a process judges others once its heartbeats were regular for as long as a dead one sends none', async () => {
+  let [now, beats] = [0, 0]
+  const seen: (number | undefined)[] = []
+  // The sixth waited for a database that stood still.
+  const sendHeartbeat = async () => {
+    now += ++beats === 6 ? 25 : 10
+  }
+  const list = async () => {
+    if (beats > 1) seen.push(nodes.deadBefore())
+    return [{ owner: 'a:1', seenAt: 1000 + now, isAlive: true }]
+  }
+  const table = { heartbeatMs: 10, deadMs: 30, sendHeartbeat, list, leave: async () => {} }
+  const nodes = await openNodes({
+    ...{ table: table as unknown as NodeTable, learning: [], monotonicNow: () => now },
+    self: { owner: 'a:1', node: 'a', worker: 1 },
+  })
+  await expect.poll(() => seen.length).toBeGreaterThanOrEqual(8)
+  // Each before its own time is read: that of the heartbeat before it.
+  expect(seen.slice(0, 8)).toEqual([undefined, undefined, 1000, 1010, undefined, undefined, undefined, 1065])
+  await nodes.close()
+  now += 20
+  expect(nodes.deadBefore()).toBeUndefined()
 })
 
 it.skipIf(!hasPostgres())('heartbeats do not wait for requests that use every connection', async () => {

@@ -19,7 +19,7 @@ describeEngines([POSTGRES], (engine) => {
     name,
     owner,
   })
-  const claim = (name: Uint8Array, owner: string, now = Date.now()) =>
+  const claim = (name: Uint8Array, owner: string, now = Date.now(), deadBefore?: number) =>
     store.idempotency.claim({
       ...toId(name, owner),
       fingerprint: Buffer.alloc(32, 2),
@@ -27,6 +27,7 @@ describeEngines([POSTGRES], (engine) => {
       now,
       leaseMs: 30_000,
       expiresAt: now + DAY_MS,
+      deadBefore,
     })
   const complete = (name: Uint8Array, owner: string) =>
     store.audit.append({
@@ -52,6 +53,12 @@ describeEngines([POSTGRES], (engine) => {
   const setAge = (owner: string, ms: number) =>
     store.database.prepare('UPDATE nodes SET seen_at = shared_clock(0) - $2 WHERE owner = $1').run(owner, ms)
 
+  /** Of a node whose heartbeats arrive. */
+  const readDeadBefore = async () =>
+    Number((await store.database.prepare('SELECT shared_clock(0) - 3000 AS at').get())?.at)
+  const claimOfDead = async (name: Uint8Array, owner: string) =>
+    claim(name, owner, Date.now(), await readDeadBefore())
+
   it.each([-10 * MINUTE_MS, -MINUTE_MS, MINUTE_MS, 10 * MINUTE_MS])(
     'a node whose clock differs by %s ms does not take a running claim',
     async (skewMs) => {
@@ -71,12 +78,17 @@ describeEngines([POSTGRES], (engine) => {
     expect((await claim(name, 'host:1:dead2:7')).state).toBe('claimed')
     // Another process whose name begins like that of the owner.
     await setAge('host:1:dead', MINUTE_MS)
-    expect((await claim(name, 'b:1')).state).toBe('running')
-    await setAge('host:1:dead2', 1000)
-    expect((await claim(name, 'b:1')).state).toBe('running')
+    expect((await claimOfDead(name, 'b:1')).state).toBe('running')
+    // The database stands still after a node has judged, and before it reads the claim: all look dead then.
+    const judged = await readDeadBefore()
+    await store.database
+      .prepare('UPDATE nodes SET seen_at = $1 WHERE owner = $2')
+      .run(judged + 1, 'host:1:dead2')
+    expect((await claim(name, 'b:1', Date.now(), judged)).state).toBe('running')
     await setAge('host:1:dead2', 3000)
-    expect(await claim(name, 'b:1')).toEqual({ state: 'claimed', paidCalls: 0, lastFailure: null })
-    expect((await claim(name, 'c:1')).state).toBe('running')
+    expect((await claim(name, 'b:1')).state).toBe('running')
+    expect(await claimOfDead(name, 'b:1')).toEqual({ state: 'claimed', paidCalls: 0, lastFailure: null })
+    expect((await claimOfDead(name, 'c:1')).state).toBe('running')
     // The owner was only slow: it comes too late.
     await sendHeartbeat('host:1:dead2')
     expect((await complete(name, 'host:1:dead2:7')).late).toEqual([0])

@@ -235,6 +235,7 @@ describe.each(engines)('Idempotency-Key on %s', (engine) => {
         { idempotency: table, erasure: store.erasure },
         keyring(),
         audit,
+        { deadBefore: () => undefined },
       )
       const use = {
         ...{ keyId: 'x', operation: 'verify_nin', reference: createReference(), header: newHeader() },

@@ -121,7 +121,13 @@ describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
     const other = createApiServer({
       ...withStandIn(context, elsewhere),
       local: openLocal(context.store, context.keyring(), context.audit),
-      idempotency: openIdempotency({ paidCalls: 2 }, context.store, context.keyring(), context.audit),
+      idempotency: openIdempotency(
+        { paidCalls: 2 },
+        context.store,
+        context.keyring(),
+        context.audit,
+        context.nodes,
+      ),
     })
     const ask = async () => (await verify(nin, other)).json().data.request_reference as string
     await expect.poll(async () => (await verify(nin, other)).statusCode).toBe(200)
@@ -143,7 +149,13 @@ describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
     const other = createApiServer({
       ...withStandIn(context, elsewhere),
       local: openLocal(context.store, context.keyring(), context.audit),
-      idempotency: openIdempotency({ paidCalls: 2 }, context.store, context.keyring(), context.audit),
+      idempotency: openIdempotency(
+        { paidCalls: 2 },
+        context.store,
+        context.keyring(),
+        context.audit,
+        context.nodes,
+      ),
     })
     expect((await verify(nin, other)).headers['idempotent-replayed']).toBe('true')
     expect([...source.calls, ...elsewhere.calls]).toEqual([nin])

@@ -43,6 +43,7 @@ function open(result: object | Error = { state: 'claimed', paidCalls: 0, lastFai
     { idempotency: table as never, erasure },
     keyring,
     audit as never,
+    { deadBefore: () => undefined },
   )
   return { idempotency, claims, calls }
 }
