@@ -41,6 +41,7 @@ const PACKAGES = [
   'postgresql',
   'patroni',
   'python3-etcd',
+  'python3-idna',
   'haproxy',
   'curl',
   'openssl',

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { chownSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -33,7 +34,14 @@ export type PatroniCluster = {
   readonly stop: () => Promise<void>
 }
 
-export const whyNoPatroni = () => whyMissing('patroni', 'etcd', 'haproxy', 'openssl') ?? whyNoMember()
+export const whyNoPatroni = () =>
+  whyMissing('patroni', 'etcd', 'haproxy', 'openssl') ?? whyNoMember() ?? whyNoModules()
+
+/** What Patroni imports for an etcd with certificates. Debian only recommends the second, and Patroni waits for etcd without it. */
+function whyNoModules(): string | undefined {
+  const { status } = spawnSync('/usr/bin/python3', ['-c', 'import etcd, idna'])
+  return status === 0 ? undefined : 'not installed: python3-etcd or python3-idna'
+}
 
 type Answer = {
   readonly members: readonly { readonly name: string; readonly role: string; readonly state: string }[]
@@ -46,13 +54,13 @@ export async function startPatroni(toEnvironment: MemberEnvironment = () => ({})
     await createMember(folder, 1, etcd.environment, toEnvironment),
     await createMember(folder, 2, etcd.environment, toEnvironment),
   ] as const
+  const withOutput = (error: unknown) => {
+    throw new Error([error, ...members.map(({ output }) => output())].join('\n\n'))
+  }
   for (const member of members) {
     member.start()
-    await waitUntil(
-      `${member.name} runs`,
-      async () => isRunning(await readCluster(members), member.name),
-      60_000,
-    )
+    const runs = async () => isRunning(await readCluster(members), member.name)
+    await waitUntil(`${member.name} runs`, runs, 60_000).catch(withOutput)
   }
   // Patroni leaves its PostgreSQL running when it is killed.
   process.once('exit', () => {
@@ -80,9 +88,7 @@ export async function startPatroni(toEnvironment: MemberEnvironment = () => ({})
           return hasCaughtUp(toUrl(`127.0.0.1:${primary.port}`, 'postgres'))
         },
         90_000,
-      ).catch((error) => {
-        throw new Error([error, ...members.map(({ output }) => output())].join('\n\n'))
-      }),
+      ).catch(withOutput),
     switchOver: async () => {
       const member = await leader()
       await sendToPatroni(member, 'POST', 'switchover', { leader: member.name })
