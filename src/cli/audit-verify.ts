@@ -13,7 +13,7 @@ import { UserError } from '../errors.ts'
 import { toFigure } from '../registry/import/progress-line.ts'
 import { dim, say, strong } from '../server/terminal.ts'
 import { ARCHIVE_OPTION, findNamed, readKeyFile, toPublicKeyOf } from './audit-options.ts'
-import { storeError, withStore } from './command-context.ts'
+import { onSchemaWait, storeError, withStore } from './command-context.ts'
 import { printDatabase } from './database.ts'
 import { addHelp } from './help.ts'
 import { createProgress } from './progress.ts'
@@ -64,7 +64,7 @@ async function withKeyAndStore(
   const config = loadConfig()
   const { dataDir, databaseUrl } = config
   printDatabase(config)
-  const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
+  const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true, onSchemaWait })
   return work(key, store)
     .catch((error) => {
       throw storeError(config, error)

@@ -51,7 +51,8 @@ const REASONS: Readonly<Record<Fatal, string>> = {
 
 export const EXISTING: CommandContextOptions = { mustExist: true }
 
-const onSchemaWait = () =>
+/** Every command that opens a database says why it stands still. */
+export const onSchemaWait = () =>
   warn(
     'the tables must be changed for this version, but another transaction uses them, such as a backup or pg_dump. Waiting for it, for up to ten minutes.',
   )

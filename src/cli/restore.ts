@@ -31,7 +31,7 @@ import {
   splitUnsigned,
   toRevocationJson,
 } from './backup-revocations.ts'
-import { withCommandContext } from './command-context.ts'
+import { onSchemaWait, withCommandContext } from './command-context.ts'
 import { printDatabase, refuseStrayDatabase } from './database.ts'
 import { addHelp } from './help.ts'
 import { createProgress } from './progress.ts'
@@ -169,7 +169,7 @@ type Given = {
 }
 
 async function restore(config: Config, file: string, { force, files, access, isApplied }: Given) {
-  const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl })
+  const store = await openStore({ dataDir: config.dataDir, databaseUrl: config.databaseUrl, onSchemaWait })
   const progress = createProgress()
   try {
     let erasures: Awaited<ReturnType<typeof eraseAgainIn>> = { erasedAgain: [], missing: 0 }

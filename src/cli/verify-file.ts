@@ -16,6 +16,7 @@ import { say, sayJson, toCount } from '../server/terminal.ts'
 import { naira } from '../settings/setting.ts'
 import { readCallOrders } from '../sources/source-control.ts'
 import { priceOf, toPrices } from '../sources/spend-leases.ts'
+import { onSchemaWait } from './command-context.ts'
 import { addHelp } from './help.ts'
 import { requireOutput } from './output-path.ts'
 import { createProgress } from './progress.ts'
@@ -227,7 +228,7 @@ const findEmpty = (config: Config, kind: Kind) =>
 async function readStore<T>(config: Config, read: (store: Store) => Promise<T>): Promise<T | undefined> {
   const { dataDir, databaseUrl } = config
   if (databaseUrl === undefined && !hasDatabase(join(dataDir, SQLITE_FILE))) return undefined
-  const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true })
+  const store = await openStore({ dataDir, databaseUrl, mustExist: true, isReading: true, onSchemaWait })
   try {
     return await read(store)
   } finally {
