@@ -16,6 +16,8 @@ from tabbat import AsyncTabbat, Tabbat, TabbatError, webhooks  # noqa: E402
 from tabbat.retry import read_retry_after, to_delay_s  # noqa: E402
 
 IS_ASYNC = sys.argv[1:] == ["async"]
+# The folder of the checkout may be called tabbat, too.
+PACKAGE = os.path.join(os.path.realpath(os.path.dirname(inspect.getfile(Tabbat))), "")
 
 
 def to_options(client):
@@ -76,7 +78,7 @@ def describe_result(call, result):
 def show_locals(error):
     """What tools such as Sentry record: the variables of the functions of the client. Those of this program are its own."""
     stack = traceback.TracebackException.from_exception(error, capture_locals=True).stack
-    return repr([(frame.name, frame.locals) for frame in stack if f"tabbat{os.sep}" in frame.filename])
+    return repr([(frame.name, frame.locals) for frame in stack if os.path.realpath(frame.filename).startswith(PACKAGE)])
 
 
 def show_pickled(value):
