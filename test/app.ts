@@ -21,13 +21,20 @@ export type TestApp = {
 /** A database on a busy machine is slow, and not silent: a request waits for it. */
 const PATIENT = { TABBAT_LOG_LEVEL: 'silent', TABBAT_STORE_TIMEOUT: '60s' }
 
-/** The whole app on a database of its own. */
-export async function openTestApp(settings: Record<string, string> = {}): Promise<TestApp> {
+/**
+ * The whole app on a database of its own. With `isStopping`, its worker never looks at the queue: one that is stopped later may be
+ * in a round, and begin what is asked next.
+ */
+export async function openTestApp(
+  settings: Record<string, string> = {},
+  { isStopping = false } = {},
+): Promise<TestApp> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-test-'))
   const { TABBAT_DATABASE_URL, TABBAT_DATA_DIR } = settings
   if ((TABBAT_DATABASE_URL ?? TABBAT_DATA_DIR) === undefined) await copyTables(dataDir)
   const config = loadConfig({ TABBAT_DATA_DIR: dataDir, ...PATIENT, ...settings }, '')
   const context = await createContext(config)
+  context.lifecycle.stopping = isStopping
   const app = createApiServer(context)
   return {
     app: { ...app, inject: (options) => inject(app, options) },

@@ -55,13 +55,9 @@ describe.each(engines)('an answer whose commit failed, on %s', (engine) => {
   }
 
   beforeAll(async () => {
-    server = await openTestApp({
-      // One test waits until it is over.
-      TABBAT_STORE_TIMEOUT: '5s',
-      ...(engine === 'PostgreSQL' && { TABBAT_DATABASE_URL: await createTestDatabase() }),
-    })
-    // The worker of the server is replaced by one that begins when the test says so.
-    server.context.lifecycle.stopping = true
+    const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
+    // One test waits until the time limit is over. The worker of the server is replaced by one that begins when a test says so.
+    server = await openTestApp({ TABBAT_STORE_TIMEOUT: '5s', ...database }, { isStopping: true })
     key = await server.createKey({ mode: 'live' })
     const { audit } = server.context.store
     const append = audit.append.bind(audit)

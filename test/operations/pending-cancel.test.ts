@@ -43,15 +43,13 @@ async function openHeldVendor() {
 }
 
 /** A server on a real socket. */
-async function openServer(engine: string) {
+async function openServer(engine: string, { isStopping = false } = {}) {
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
   const vendor = await openHeldVendor()
-  const server = await openTestApp({
-    ...database,
-    TABBAT_NIN_SOURCES: 'dojah',
-    TABBAT_RATE_LIMIT: 'off',
-    ...vendor.settings,
-  })
+  const server = await openTestApp(
+    { ...database, TABBAT_NIN_SOURCES: 'dojah', TABBAT_RATE_LIMIT: 'off', ...vendor.settings },
+    { isStopping },
+  )
   opened.push(server)
   const url = await server.app.listen({ host: '127.0.0.1', port: 0 })
   const key = await server.createKey({ mode: 'live' })
@@ -112,8 +110,7 @@ describe.each(engines)('DELETE of a pending verification on %s', (engine) => {
   })
 
   it('is answered 204 to each of many at once, and the end is recorded once', async () => {
-    const { context, vendor, ask, call, timeline } = await openServer(engine)
-    context.lifecycle.stopping = true
+    const { context, vendor, ask, call, timeline } = await openServer(engine, { isStopping: true })
     for (let index = 0; index < QUESTIONS; index++) {
       const reference = await ask(`7${String(index).padStart(10, '0')}`)
       const statuses = await Promise.all(Array.from({ length: CALLERS }, () => call('DELETE', reference)))

@@ -11,10 +11,9 @@ afterEach(async () => {
 /** A server whose worker is replaced by one whose rounds the test begins. */
 async function openServer(engine: string) {
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
-  const server = await openTestApp(database)
+  const server = await openTestApp(database, { isStopping: true })
   opened.push(server)
   const { context, app } = server
-  context.lifecycle.stopping = true
   const failures: unknown[] = []
   const createWorker = (owner = context.audit.owner) =>
     createQueueWorker(context, { owner, onFailure: (error) => failures.push(error), monotonicNow: () => 0 })

@@ -16,17 +16,15 @@ afterEach(async () => {
   for (const each of opened.splice(0).reverse()) await each.close()
 })
 
-/** A server with one vendor, and a key that asks it later. */
-async function openServer(engine: string, settings: Record<string, string> = {}) {
+/** A server with one vendor, and a key that asks it later: once `stopping` is false. */
+async function openServer(engine: string, settings: Record<string, string> = {}, isStopping = false) {
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
   const vendor = await openStandIn(dojah)
   opened.push(vendor)
-  const server = await openTestApp({
-    ...database,
-    TABBAT_NIN_SOURCES: 'dojah',
-    ...vendor.settings,
-    ...settings,
-  })
+  const server = await openTestApp(
+    { ...database, TABBAT_NIN_SOURCES: 'dojah', ...vendor.settings, ...settings },
+    { isStopping },
+  )
   opened.push(server)
   const { queue, store } = server.context
   const key = await server.createKey({ mode: 'live' })
@@ -68,8 +66,7 @@ const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 it.each(engines)(
   'a pending verification is cancelled when its key loses the scope, on %s',
   async (engine) => {
-    const { context, vendor, key, ask, attempted } = await openServer(engine)
-    context.lifecycle.stopping = true
+    const { context, vendor, key, ask, attempted } = await openServer(engine, {}, true)
     const { reference } = await ask('order-1')
     const deps = { ...context, keyring: context.keyring() }
     await changeKey(deps, key.slice(9, 17), { scopes: ['catalogue:read'] })
@@ -91,8 +88,7 @@ describe.each(engines)('--require-match on %s', (engine) => {
   }
 
   it('added to a key does not end the questions that it has asked before', async () => {
-    const server = await openServer(engine)
-    server.context.lifecycle.stopping = true
+    const server = await openServer(engine, {}, true)
     const { reference } = await server.ask('order-1')
     await require(server, 'name')
     server.context.lifecycle.stopping = false
@@ -105,9 +101,8 @@ describe.each(engines)('--require-match on %s', (engine) => {
   })
 
   it('removed from a key still holds for the questions that it has asked before', async () => {
-    const server = await openServer(engine)
+    const server = await openServer(engine, {}, true)
     await require(server, 'name')
-    server.context.lifecycle.stopping = true
     const { reference } = await server.ask('order-1', PHONE, { first_name: 'Nobody', last_name: 'Nowhere' })
     await require(server, undefined)
     server.context.lifecycle.stopping = false
@@ -164,9 +159,8 @@ describe.each(engines)('the Idempotency-Key of a pending verification on %s', (e
   })
 
   it('runs again after a limit was reached, when the limit is lifted', async () => {
-    const { context, ask, call, attempted } = await openServer(engine)
+    const { context, ask, call, attempted } = await openServer(engine, {}, true)
     // More guesses than the limit allows are accepted before one is counted.
-    context.lifecycle.stopping = true
     const asked = await Promise.all(
       [1, 2, 3, 4, 5, 6].map((order) => ask(`order-${order}`, toWrongPhone(order))),
     )

@@ -18,9 +18,9 @@ afterEach(async () => {
 
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
-async function openServer(engine: string) {
+async function openServer(engine: string, { isStopping = false } = {}) {
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
-  const server = await openTestApp({ ...database })
+  const server = await openTestApp(database, { isStopping })
   opened.push(server)
   const { store, keyring, registry } = server.context
   const post = (url: string, type: string, payload: string, headers: Record<string, string> = {}) =>
@@ -88,7 +88,7 @@ async function openServer(engine: string) {
 
 describe.each(engines)('what a report says is held on %s', (engine) => {
   it('has the question of a verification that waits, and hides its values if asked', async () => {
-    const { ask, report } = await openServer(engine)
+    const { ask, report } = await openServer(engine, { isStopping: true })
     const reference = await ask()
     const [queued] = (await report()).held.queued
     expect(queued).toMatchObject({

@@ -37,12 +37,9 @@ async function openNodes(engine: string, count = 1) {
   }
   const source = createStandIn(true)
   const nodes: TestApp[] = []
-  for (let index = 0; index < count; index++) nodes.push(await openTestApp(settings))
+  for (let index = 0; index < count; index++) nodes.push(await openTestApp(settings, { isStopping: true }))
   opened.push(...nodes)
-  for (const { context } of nodes) {
-    context.lifecycle.stopping = true
-    Object.assign(context.queue, { pace: createTwoSecondPace() })
-  }
+  for (const { context } of nodes) Object.assign(context.queue, { pace: createTwoSecondPace() })
   const workers = nodes.map(({ context }) =>
     createQueueWorker(withStandIn(context, source), {
       owner: context.audit.owner,

@@ -18,9 +18,8 @@ it.skipIf(!hasPostgres())('three nodes on one PostgreSQL work on one queue', asy
     TABBAT_ROOT_KEY: createRootKeyText(),
     TABBAT_PENDING_CONCURRENCY: '10',
   }
-  for (let index = 0; index < 3; index++) opened.push(await openTestApp(settings))
+  for (let index = 0; index < 3; index++) opened.push(await openTestApp(settings, { isStopping: true }))
   // The workers of the nodes are replaced by ones that begin when the test says so.
-  for (const { context } of opened) context.lifecycle.stopping = true
   const source = createStandIn(true)
   const workers = opened.map(({ context }) =>
     createQueueWorker(withStandIn(context, source), {

@@ -21,11 +21,10 @@ const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 /** A vendor that can be down, in a server whose time passes only by `advance`. Own records are asked first, if there are any. */
 async function openOutage(engine: string, own: readonly string[] = []) {
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
-  const server = await openTestApp({ ...database, TABBAT_NOT_FOUND: 'next' })
+  const server = await openTestApp({ ...database, TABBAT_NOT_FOUND: 'next' }, { isStopping: true })
   opened.push(server)
   const { context } = server
   // The worker of the server is replaced by one whose clock is ours.
-  context.lifecycle.stopping = true
   const clock = { ms: 0 }
   const vendor = { isDown: true, isOff: false, calls: 0, callsWhileDown: 0 }
   const source: Source = {

@@ -5,10 +5,9 @@ import { bearer, openTestApp, PHONE } from '../app.ts'
 const BACKLOG = 10
 
 it('a long queue of one operation does not block the other one', async () => {
-  const server = await openTestApp({ TABBAT_PENDING_CONCURRENCY: '1' })
+  const server = await openTestApp({ TABBAT_PENDING_CONCURRENCY: '1' }, { isStopping: true })
   const { context, app } = server
   // The worker of the server is replaced by one whose rounds the test begins.
-  context.lifecycle.stopping = true
   const failures: unknown[] = []
   const worker = createQueueWorker(context, {
     owner: context.audit.owner,
