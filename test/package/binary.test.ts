@@ -1,7 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeDebian } from './debian.ts'
 import { describeInstalled, itStartsInOneLine } from './installed.ts'
@@ -12,9 +13,12 @@ const SBOM = `sbom-${TARGET}.cdx.json`
 const LICENCES = `licenses-${TARGET}.txt`
 const toFile = () => join(folder, 'bin', `tabbat-${TARGET}`)
 
-beforeAll(() => {
+/** Without blocking: it takes minutes on a busy machine, and the watchdog of the tests ends a process that stands still. */
+const build = (out: string) => promisify(execFile)(process.execPath, ['build/binary.ts', '--out', out])
+
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tabbat-binary-'))
-  execFileSync(process.execPath, ['build/binary.ts', '--out', join(folder, 'bin')], { stdio: 'ignore' })
+  await build(join(folder, 'bin'))
 })
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -42,9 +46,9 @@ describe('the single executable, in an empty folder with an empty PATH', () => {
     expect(text).toContain('Node.js is licensed for use as follows')
   })
 
-  it('has the same bytes when it is made again in another folder', () => {
+  it('has the same bytes when it is made again in another folder', async () => {
     const again = join(folder, 'another folder')
-    execFileSync(process.execPath, ['build/binary.ts', '--out', again], { stdio: 'ignore' })
+    await build(again)
     expect(readFileSync(join(again, basename(toFile()))).equals(readFileSync(toFile()))).toBe(true)
     rmSync(again, { recursive: true })
   })
