@@ -37,6 +37,8 @@ const shared = {
   maxWorkers: 4,
   // A worker runs many files, and loads the modules of the product once.
   isolate: false,
+  // Node.js loads the files itself, as those of the product.
+  experimental: { viteModuleRunner: false, nodeLoader: false },
   // These end a test that hangs. Whatever waits waits for an event, which may take its time on a busy machine.
   testTimeout: 300_000,
   hookTimeout: 300_000,
