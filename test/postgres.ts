@@ -194,6 +194,8 @@ export async function startOwnPostgres(run = createRunName()): Promise<Postgres>
     port,
     unix_socket_directories: folder,
     max_connections: 300,
+    // Many databases with little in them: a worker would visit one ten times a second.
+    autovacuum: 'off',
     // After a crash, one wait for the disk instead of one for each file.
     ...(platform() === 'linux' ? { recovery_init_sync_method: 'syncfs' } : {}),
   }
