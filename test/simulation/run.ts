@@ -28,6 +28,8 @@ export type RunReport = {
 /** How long the callers may need to get all their answers after the last disturbance. */
 const CALM_MS = 300_000
 const ASK_MS = 60_000
+/** Within this time a server that died is up again, if the database is there. */
+const RESTART_MS = 10_000
 
 /** One run: all that happens in it follows from the seed. */
 export async function runSeed(seed: number, template: Template, root: string): Promise<RunReport> {
@@ -93,6 +95,9 @@ export async function runSeed(seed: number, template: Template, root: string): P
           asksUntilMs: current.elapsedMs + ASK_MS,
           untilMs: current.elapsedMs + CALM_MS,
         })
+        // Callers that wait for nothing more end before a server is back that died last.
+        const untilMs = current.elapsedMs + RESTART_MS
+        while (cluster.servers().length === 0 && current.elapsedMs < untilMs) await current.pause(100)
         if (cluster.servers().length === 0) faults.push('no server runs, although all is calm')
         metrics = await cluster.readMetrics()
         isEnding = true
