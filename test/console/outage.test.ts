@@ -57,6 +57,8 @@ describe.skipIf(!CHROMIUM).each(SHOWN)('the console while $name', ({ name: cause
     await page.getByText('Updating live').waitFor()
     for (let count = 0; count < 4; count++) expect(await verify(30_000_000_000 + count)).toBe(200)
     await expect.poll(() => tile(page, 'Answered')).toContain('100%0 not answered')
+    // All four: what one worker has not written yet could not be read later.
+    await expect.poll(() => tile(page, 'Requests')).toContain('40 refused, 0 failed')
     end = await prepared.begin(0)
     for (let count = 0; count < REFUSED; count++) expect(await verify(31_000_000_000 + count)).toBe(503)
     await expect.poll(() => tile(page, 'Answered')).toContain(`25%${REFUSED} not answered`)
