@@ -24,7 +24,10 @@ beforeEach(() => {
 
 function start(args: readonly string[], shell = 'exec "$@"') {
   const env = { PATH: process.env.PATH ?? '', ...settings }
-  return spawn('bash', ['-c', shell, 'bash', resolve(TABBAT.file), 'import', ...args], { env, cwd: folder })
+  return spawn('bash', ['--norc', '-c', shell, 'bash', resolve(TABBAT.file), 'import', ...args], {
+    env,
+    cwd: folder,
+  })
 }
 
 async function run(args: readonly string[], input = '', shell?: string) {
