@@ -1,7 +1,8 @@
 import cluster from 'node:cluster'
 import { type Command, Option } from 'commander'
-import { loadConfig } from '../context/config.ts'
+import { type Config, loadConfig } from '../context/config.ts'
 import { failWith } from '../server/terminal.ts'
+import { storeError } from './command-context.ts'
 import { refuseStrayDatabase } from './database.ts'
 import { addHelp } from './help.ts'
 
@@ -18,7 +19,7 @@ export function addServeCommand(program: Command): void {
       if (cluster.isPrimary) await refuseStrayDatabase(config)
       // Loaded here: the other commands need neither, and start several times faster.
       if (config.workers > 1 && cluster.isPrimary) (await import('../server/serve.ts')).runWorkers(config)
-      else await runServer(Number(worker ?? 1), mustExist)
+      else await runServer(config, Number(worker ?? 1), mustExist)
     })
   addHelp(serve, {
     details:
@@ -49,12 +50,12 @@ export function addServeCommand(program: Command): void {
   })
 }
 
-/** A worker that cannot start must exit itself: its channel to the primary process keeps it alive. */
-async function runServer(workerNumber: number, mustExist: boolean): Promise<void> {
+/** Connections and timers of what had been opened would keep a process alive for seconds that serves nothing. */
+async function runServer(config: Config, workerNumber: number, mustExist: boolean): Promise<void> {
   try {
     await (await import('../server/serve.ts')).serve(workerNumber, mustExist)
   } catch (error) {
-    failWith(error)
-    if (cluster.isWorker) process.exit()
+    failWith(storeError(config, error))
+    process.exit()
   }
 }

@@ -26,6 +26,9 @@ export class ReplacedServer extends Error {
 /** A table, column or function exists already or has another shape. */
 const FOREIGN = ['42P07', '42701', '42703', '42710', '42723']
 
+/** A limit of time for a statement or for a lock. */
+const TOO_LATE = ['57014', '55P03']
+
 const toCode = (error: unknown) => String((error as Failure).code ?? '')
 
 /** Unreachable, starting or out of resources: a retry may succeed. A refusal by the server is not transient. */
@@ -51,8 +54,15 @@ export function toPostgresUserError(url: string, error: unknown): Error {
   return reason === undefined ? (error as Error) : new UserError(`${place} ${reason}`)
 }
 
-/** What a hot standby does not allow. It ends a statement or a connection that needs rows which its primary has removed. */
-function toStandbyReason(code: string, message: string): string | undefined {
+/**
+ * A server that is not the primary. A hot standby does not allow some reads, and ends a statement or a connection that needs rows
+ * which its primary has removed.
+ */
+function toPlaceReason(error: unknown, code: string, message: string): string | undefined {
+  if (error instanceof ReadOnlyServer)
+    return 'is read-only. Promote a server, or add the address of the primary to TABBAT_DATABASE_URL.'
+  if (error instanceof ReplacedServer)
+    return 'was replaced: another server has been promoted, and cannot be reached. Start it, or correct TABBAT_DATABASE_URL. If it is lost for good, or this server is an older copy that was put back, stop the nodes, delete postgres.timeline in the data folder of each, and start them.'
   if (code === '25006') return 'is read-only. Give the address of the primary in TABBAT_DATABASE_URL.'
   if (code === '0A000' && message.includes('during recovery'))
     return 'is a standby, where this cannot be read. Give the address of the primary in TABBAT_DATABASE_URL.'
@@ -64,14 +74,12 @@ function toStandbyReason(code: string, message: string): string | undefined {
 function toReason(error: unknown, database: string): string | undefined {
   const code = toCode(error)
   const message = String((error as Failure).message)
-  if (error instanceof ReadOnlyServer)
-    return 'is read-only. Promote a server, or add the address of the primary to TABBAT_DATABASE_URL.'
-  if (error instanceof ReplacedServer)
-    return 'was replaced: another server has been promoted, and cannot be reached. Start it, or correct TABBAT_DATABASE_URL. If it is lost for good, or this server is an older copy that was put back, stop the nodes, delete postgres.timeline in the data folder of each, and start them.'
-  const reason = toStandbyReason(code, message)
+  const reason = toPlaceReason(error, code, message)
   if (reason !== undefined) return reason
   if (isTransient(error))
     return `cannot be reached (${code || 'no answer'}). Start it, or correct TABBAT_DATABASE_URL.`
+  if (TOO_LATE.includes(code))
+    return `did not execute a statement in time (${code}). It is overloaded, or another transaction holds a lock. Run this again.`
   if (code.startsWith('28') || message.startsWith('SASL'))
     return 'refused the user or password. Correct TABBAT_DATABASE_URL.'
   if (code === '3D000') return `has no database ${database}. Create it, or correct TABBAT_DATABASE_URL.`

@@ -139,7 +139,7 @@ type Urls = {
 
 const toMetrics = (url: string | undefined) => (url === undefined ? 'off' : `${url}/metrics`)
 
-/** Printed after the start: addresses, a call that works, warnings. */
+/** Printed after the start: addresses, a call that works, warnings. The server runs, also if the database does not answer this. */
 async function toBanner(context: Context, { api: url, admin, metrics }: Urls): Promise<string> {
   const reachable = url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
   const facts = [
@@ -156,7 +156,7 @@ async function toBanner(context: Context, { api: url, admin, metrics }: Urls): P
   const trial = hasPublicSandboxKey(context.config)
     ? ['', dim('  Try it:'), '', toSandboxCall(reachable)]
     : []
-  const empty = await listEmptyRegistries(context.store, context.config)
+  const empty = await listEmptyRegistries(context.store, context.config).catch(() => [])
   const all = [...listWarnings(context), ...empty.map(({ text }) => text)]
   const warnings = all.map((warning) => `  ${dim('warning:')} ${warning}`)
   return ['', strong(`Tabbat ${VERSION}`), '', ...lines, ...trial, '', ...warnings, ''].join('\n')
@@ -165,7 +165,8 @@ async function toBanner(context: Context, { api: url, admin, metrics }: Urls): P
 /** There is no default account: `tabbat admin invite` creates the first. */
 async function toConsole({ store }: Context, adminUrl: string | undefined): Promise<string> {
   if (!adminUrl) return 'off'
-  const hint = (await store.accounts.hasAny()) ? '' : `  ${dim('first account: tabbat admin invite')}`
+  const hasAccounts = await store.accounts.hasAny().catch(() => true)
+  const hint = hasAccounts ? '' : `  ${dim('first account: tabbat admin invite')}`
   return `${adminUrl}/console${hint}`
 }
 

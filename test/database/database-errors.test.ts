@@ -86,6 +86,13 @@ describe('what is wrong with a database, in words', () => {
     expect(toSqliteUserError('/data/tabbat.db', unknown)).toBe(unknown)
   })
 
+  it.each(['57014', '55P03'])('of PostgreSQL that was too slow say so: %s', (code) => {
+    const late = Object.assign(new Error('canceling statement due to statement timeout'), { code })
+    expect(postgres(late).message).toBe(
+      `PostgreSQL at db.example:5432 did not execute a statement in time (${code}). It is overloaded, or another transaction holds a lock. Run this again.`,
+    )
+  })
+
   it('of PostgreSQL names the server without the password', () => {
     expect(postgres(new ReplacedServer()).message).toMatch(
       /^PostgreSQL at db\.example:5432 was replaced: another server has been promoted, .* delete postgres\.timeline in the data folder/,
