@@ -12,13 +12,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { type AddressInfo, createServer } from 'node:net'
 import { arch, platform, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Client } from 'pg'
 import { inject, type ProvidedContext } from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { openStore } from '../src/context/store.ts'
+import { findFreePort } from './free-port.ts'
 import { MEMORY } from './run/temporary-folder.ts'
 
 declare module 'vitest' {
@@ -338,13 +338,4 @@ function canRun(command: string, cwd: string): boolean {
   } catch {
     return false
   }
-}
-
-export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

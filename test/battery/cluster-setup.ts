@@ -3,7 +3,7 @@ import { type ClusterNode, createNodes } from '../cluster/node.ts'
 import { type PatroniCluster, startPatroni } from '../cluster/patroni.ts'
 import { type HaProxy, startHaproxy } from '../cluster/proxy.ts'
 import { startTcpProxy, type TcpProxy } from '../cluster/tcp-proxy.ts'
-import { findFreePort } from '../postgres.ts'
+import { findFreePort } from '../free-port.ts'
 import { createPlace, type Place } from './place.ts'
 
 /** Three nodes behind HAProxy, on a PostgreSQL cluster of two. */

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { findProgram, runInBackground, waitUntil, whyMissing } from '../cluster/programs.ts'
-import { findFreePort } from '../postgres.ts'
+import { findFreePort } from '../free-port.ts'
 
 /**
  * Builds deploy/Containerfile with buildah on a Debian of its own (debootstrap), and runs the image as its user with a read-only

@@ -6,7 +6,7 @@ import { toPhoneCoreOf } from '../../src/simulator/people.ts'
 import { relay } from '../../src/simulator/relay.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { createCertificate, writeCertificate } from '../certificate.ts'
-import { findFreePort } from '../postgres.ts'
+import { findFreePort } from '../free-port.ts'
 import { startServer, tabbat } from '../process/tabbat.ts'
 import { createClient } from './client.ts'
 

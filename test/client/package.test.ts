@@ -1,8 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -11,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { VERSION } from '../../src/version.ts'
 import { createSecret, toSignedHeaders } from '../../src/webhooks/attempt.ts'
+import { findFreePort } from '../free-port.ts'
 import { type ClientServer, openClientServer } from './open-server.ts'
 
 const PACKAGE = 'packages/client'
@@ -145,7 +144,7 @@ describe('the five examples of the README', () => {
     })
 
     it('example 4, a receiver of webhooks', async () => {
-      const port = await findPort()
+      const port = String(await findFreePort())
       const child = run(runtime, 4, { PORT: port, WEBHOOK_SECRET: secret })
       await once(child.stdout, 'data')
       const body =
@@ -162,12 +161,3 @@ describe('the five examples of the README', () => {
     })
   })
 })
-
-async function findPort(): Promise<string> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return String(port)
-}

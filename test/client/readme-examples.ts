@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { expect } from 'vitest'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { createSecret, toSignedHeaders } from '../../src/webhooks/attempt.ts'
 import { type Command, ENVIRONMENT } from '../examples/languages.ts'
+import { findFreePort } from '../free-port.ts'
 
 /** The blocks of code in the README of a package that are in a language. */
 export const readExamples = (folder: string, language: string): string[] =>
@@ -36,7 +36,7 @@ export async function outputOf(command: Command, env: Settings): Promise<string>
 export async function postWebhooks(
   toProgram: (port: string, secret: string) => { command: Command; env: Settings },
 ): Promise<void> {
-  const [port, secret] = [await findPort(), createSecret()]
+  const [port, secret] = [String(await findFreePort()), createSecret()]
   const { command, env } = toProgram(port, secret)
   const child = start(command, env)
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
@@ -51,13 +51,4 @@ export async function postWebhooks(
   expect(await post(`${body} `)).toBe(401)
   child.kill()
   await once(child, 'close')
-}
-
-async function findPort(): Promise<string> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return String(port)
 }

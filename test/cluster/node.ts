@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { findFreePort } from '../postgres.ts'
+import { findFreePort } from '../free-port.ts'
 import { newDataDir, type RunningServer, type Settings, startServer } from '../process/tabbat.ts'
 
 /** A server of a cluster, which can be stopped and started again on the same port. */

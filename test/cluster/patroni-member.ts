@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { accessSync, chownSync, constants, globSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { findFreePort } from '../postgres.ts'
+import { findFreePort } from '../free-port.ts'
 import { childrenOf } from '../process/tabbat.ts'
 import { type RunningProgram, runInBackground } from './programs.ts'
 

@@ -4,7 +4,8 @@ import { get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCertificate, type TestCertificate } from '../certificate.ts'
-import { execute, findFreePort } from '../postgres.ts'
+import { findFreePort } from '../free-port.ts'
+import { execute } from '../postgres.ts'
 import {
   account,
   createMember,
@@ -139,7 +140,9 @@ async function startEtcd(folder: string) {
   }
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
   const program = runInBackground('etcd', ['--enable-v2=true', '--client-cert-auth', ...args], account)
-  await waitUntil('etcd answers', async () => (await askEtcd(client, certificate)) === 200)
+  await waitUntil('etcd answers', async () => (await askEtcd(client, certificate)) === 200).catch((error) => {
+    throw new Error(`${error}\n\n${program.output()}`)
+  })
   const environment = {
     PATRONI_ETCD_HOSTS: client,
     PATRONI_ETCD_CACERT: cert,

@@ -62,7 +62,11 @@ export function runInBackground(
 }
 
 /** Repeats a check until it holds. */
-export async function waitUntil(what: string, check: () => Promise<boolean>, mostMs = 30_000): Promise<void> {
+export async function waitUntil(
+  what: string,
+  check: () => Promise<boolean>,
+  mostMs = 120_000,
+): Promise<void> {
   const until = performance.now() + mostMs
   while (!(await check().catch(() => false))) {
     if (performance.now() > until) throw new Error(`${what}: not within ${mostMs} ms`)

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createClient } from '../battery/client.ts'
-import { findFreePort } from '../postgres.ts'
+import { findFreePort } from '../free-port.ts'
 import { type RunningProgram, runInBackground, waitUntil } from './programs.ts'
 
 /** A proxy with TLS in front of nodes, with the configuration in deploy/. */

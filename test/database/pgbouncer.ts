@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findFreePort } from '../free-port.ts'
 import { execute } from '../postgres.ts'
 
 /** PgBouncer in transaction mode: each transaction of a client may be on another connection of the server. */
@@ -80,13 +81,4 @@ async function waitForPort(port: number, child: ChildProcess): Promise<void> {
     if (isOpen) return
   }
   throw new Error('PgBouncer did not start')
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -1,6 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import {
   appendFileSync,
   chmodSync,
@@ -14,12 +13,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildDeb, toPackaged } from '../../build/deb.ts'
 import { whyMissing } from '../cluster/programs.ts'
+import { findFreePort } from '../free-port.ts'
 
 const TARGET = `${process.platform}-${process.arch}`
 const NEXT_VERSION = '99.0.0'
@@ -126,14 +125,6 @@ function writePackageList(root: string): void {
   // As base-files does on Debian: dpkg removes a link that belongs to nobody else, and on arm64 the loader of all programs is behind /lib.
   const owned = `/.\n${LINKED_TO_USR.map((folder) => `/${folder}\n`).join('')}`
   for (const name of DEPENDED_ON) writeFileSync(join(root, 'var/lib/dpkg/info', `${name}.list`), owned)
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as { port: number }
-  probe.close()
-  return port
 }
 
 /** The Debian package of an executable: made, checked, installed, started, upgraded, removed and purged. `toFolder` has the executable. */

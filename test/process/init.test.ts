@@ -15,7 +15,6 @@ import {
   watch,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -23,6 +22,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { dojah } from '../../src/simulator/dojah.ts'
 import { openStandIn } from '../../src/simulator/stand-in.ts'
 import { whyMissing } from '../cluster/programs.ts'
+import { findFreePort } from '../free-port.ts'
 import { runProgram, type Settings, TABBAT } from './tabbat.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -49,14 +49,6 @@ async function initJson(cwd: string, args: readonly string[], settings: Settings
   const { code, stdout, stderr } = await init(cwd, ['--json', ...args], settings)
   expect(code, stderr).toBe(0)
   return JSON.parse(stdout) as Done
-}
-
-async function findFreePorts(): Promise<string[]> {
-  const probes = [createServer(), createServer()].map((probe) => probe.listen(0, '127.0.0.1'))
-  await Promise.all(probes.map((probe) => once(probe, 'listening')))
-  const ports = probes.map((probe) => String((probe.address() as { port: number }).port))
-  for (const probe of probes) probe.close()
-  return ports
 }
 
 const toPlaces = ([port = '', adminPort = '']: readonly string[]) => [
@@ -109,7 +101,10 @@ describe('tabbat init', () => {
 
   it('sets up a trial whose printed lines work when they are pasted', async () => {
     const folder = newFolder()
-    const done = await initJson(folder, ['--yes', ...toPlaces(await findFreePorts())])
+    const done = await initJson(folder, [
+      '--yes',
+      ...toPlaces([String(await findFreePort()), String(await findFreePort())]),
+    ])
     expect(done.key).toMatch(/^tbt_test_/)
     await pasteServe(folder, commandWith(done, ' serve'))
     const { stdout } = await paste(folder, commandWith(done, 'curl'))
@@ -129,7 +124,7 @@ describe('tabbat init', () => {
 
   it('sets up own records: import, serve and the key work when they are pasted', async () => {
     const folder = newFolder()
-    const ports = await findFreePorts()
+    const ports = [String(await findFreePort()), String(await findFreePort())]
     const done = await initJson(folder, ['--yes', '--mode', 'records', ...toPlaces(ports)])
     expect(done.key).toMatch(/^tbt_live_/)
     copyFileSync('docs/examples/nin.ndjson', join(folder, 'people.ndjson'))
@@ -148,7 +143,12 @@ describe('tabbat init', () => {
 
   it('sets up a vendor without credentials, and doctor names the missing ones', async () => {
     const folder = newFolder()
-    const done = await initJson(folder, ['--yes', '--vendor', 'dojah', ...toPlaces(await findFreePorts())])
+    const done = await initJson(folder, [
+      '--yes',
+      '--vendor',
+      'dojah',
+      ...toPlaces([String(await findFreePort()), String(await findFreePort())]),
+    ])
     expect(done.missing).toEqual(['TABBAT_DOJAH_APP_ID', 'TABBAT_DOJAH_SECRET'])
     const { stdout } = await paste(folder, `${commandWith(done, ' doctor')} || true`)
     for (const name of done.missing) expect(stdout).toContain(`failed   settings     ${name} is required`)
@@ -160,7 +160,12 @@ describe('tabbat init', () => {
 
   it('names every setting without which the server does not start, also one of two that will do', async () => {
     const folder = newFolder()
-    const done = await initJson(folder, ['--yes', '--vendor', 'relay', ...toPlaces(await findFreePorts())])
+    const done = await initJson(folder, [
+      '--yes',
+      '--vendor',
+      'relay',
+      ...toPlaces([String(await findFreePort()), String(await findFreePort())]),
+    ])
     expect(done.missing).toEqual(['TABBAT_RELAY_URL', 'TABBAT_RELAY_KEY'])
     const { stdout } = await paste(folder, `${commandWith(done, ' doctor')} || true`)
     for (const name of done.missing) expect(stdout).toContain(`${name} is required`)
@@ -332,7 +337,7 @@ describe.skipIf(missing !== undefined)(
     it('asks, shows no secret, and the vendor can be called', async () => {
       const vendor = await openStandIn(dojah)
       const folder = newFolder()
-      const [port = '', adminPort = ''] = await findFreePorts()
+      const [port = '', adminPort = ''] = [String(await findFreePort()), String(await findFreePort())]
       const { code, shown } = await talk(folder, [
         ['[1]: ', 'vendors\r'],
         ['[1]: ', '3\r'],

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import { findFreePort } from '../free-port.ts'
 import { type Settings, startServer, TABBAT } from './tabbat.ts'
 
 /** A block that a reader pastes, and what the page says that it prints. */
@@ -44,14 +43,6 @@ function isShown({ language, content }: Shown, output: string): boolean {
       .some((line) => line.startsWith('{') && contains(JSON.parse(line), JSON.parse(content)))
   const lines = content.trim().split('\n').map(toPattern)
   return new RegExp(`(^|\n)${lines.join('\\s*\\n(?:.*\\n)*?')}\\s*(\n|$)`).test(output)
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  return port
 }
 
 const MARK = '-- end of a block --'

@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { findFreePort } from '../free-port.ts'
 import { newDataDir, type RunningServer, startServer } from './tabbat.ts'
 
 const readme = readFileSync('README.md', 'utf8')
@@ -48,14 +47,6 @@ it('has blocks for live requests that work when pasted one after the other', asy
   expect(verified.map(([, nin]) => nin)).toEqual(['70000000001', '12345678901'])
   expect(stdout).toContain('2 calls, ₦100.00')
 })
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  return port
-}
 
 it.each([block, ...calls])('%s', async (call) => {
   const { stdout } = await promisify(execFile)('sh', [
