@@ -36,6 +36,8 @@ export async function startFakeNode(
     })
   }
   const server = certificate ? createTlsServer(certificate, answer) : createServer(answer)
+  // As that of a node, it is longer than a proxy keeps an idle connection: one that is closed while it is used ends a request.
+  server.keepAliveTimeout = 65_000
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
