@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
+  cpSync,
   lstatSync,
   mkdtempSync,
   readdirSync,
@@ -65,6 +66,20 @@ async function fillData(settings: Settings, hookUrl: string): Promise<void> {
   await tabbat(own, 'webhooks', 'create', '--name', 'ops', '--url', hookUrl, '--event', all)
   // Each signs a checkpoint, which waits for the endpoint.
   await tabbat(own, 'keys', 'create', '--name', 'second', '--mode', 'test')
+}
+
+let filled: Promise<string> | undefined
+
+/** A copy of one SQLite folder that was filled once: to fill one takes five commands. */
+async function copyFilled(): Promise<{ readonly TABBAT_DATA_DIR: string }> {
+  filled ??= (async () => {
+    const TABBAT_DATA_DIR = newDataDir()
+    await fillData({ TABBAT_DATA_DIR }, 'http://127.0.0.1:9/hooks')
+    return TABBAT_DATA_DIR
+  })()
+  const TABBAT_DATA_DIR = newDataDir()
+  cpSync(await filled, TABBAT_DATA_DIR, { recursive: true })
+  return { TABBAT_DATA_DIR }
 }
 
 const outside = Object.values(networkInterfaces())
@@ -154,8 +169,7 @@ describe.concurrent('a rehearsal with something wrong', () => {
   let backup = ''
 
   beforeAll(async () => {
-    data = { TABBAT_DATA_DIR: newDataDir() }
-    await fillData(data, 'http://127.0.0.1:9/hooks')
+    data = await copyFilled()
     backup = join(newFolder(), 'tabbat.backup')
     await tabbat(data, 'backup', backup)
   }, TIMEOUT.timeout)
@@ -205,8 +219,7 @@ describe.concurrent('a rehearsal with something wrong', () => {
   })
 
   it('says that a row is missing from the audit log, with exit code 1', TIMEOUT, async () => {
-    const own = { TABBAT_DATA_DIR: newDataDir() }
-    await fillData(own, 'http://127.0.0.1:9/hooks')
+    const own = await copyFilled()
     const database = new DatabaseSync(join(own.TABBAT_DATA_DIR, 'tabbat.db'))
     database.exec('DROP TRIGGER audit_no_delete; DELETE FROM audit WHERE sequence = 2')
     database.close()
@@ -331,9 +344,8 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
       /error: The report cannot be written to/,
     ],
   ] as const)('%s', async (_what, args, sentence) => {
-    const settings = { TABBAT_DATA_DIR: newDataDir() }
     // A database is missing in the first case only.
-    if (args.length > 0) await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
+    const settings = args.length > 0 ? await copyFilled() : { TABBAT_DATA_DIR: newDataDir() }
     const { code, stderr, left } = await rehearse(settings, ...args)
     expect(stderr.replace(/^Database: .*\n/, '')).toMatch(sentence)
     expect(code).toBe(2)
@@ -341,8 +353,7 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
   })
 
   it('a temporary folder that is not there', async () => {
-    const settings = { TABBAT_DATA_DIR: newDataDir() }
-    await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
+    const settings = await copyFilled()
     const { code, stderr } = await tabbat({ ...settings, TMPDIR: '/nowhere' }, 'rehearse')
     expect([code, stderr]).toEqual([
       2,
@@ -351,8 +362,7 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
   })
 
   it('a report in a folder to which others can write: they could plant links there', async () => {
-    const settings = { TABBAT_DATA_DIR: newDataDir() }
-    await tabbat(settings, 'keys', 'create', '--name', 'shop', '--mode', 'test')
+    const settings = await copyFilled()
     const report = newFolder()
     chmodSync(report, 0o777)
     const { code, stderr } = await rehearse(settings, '--report', report)
@@ -385,8 +395,7 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
 /** A rehearsal that has made its copy. */
 async function startCopied() {
   const TMPDIR = newFolder()
-  const data = { TABBAT_DATA_DIR: newDataDir() }
-  await fillData(data, 'http://127.0.0.1:9/hooks')
+  const data = await copyFilled()
   const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
   const child = spawn(TABBAT.file, ['rehearse', '--only', 'database-locked'], {
     env,
@@ -429,8 +438,7 @@ it(
   TIMEOUT,
   async () => {
     const TMPDIR = newFolder()
-    const data = { TABBAT_DATA_DIR: newDataDir() }
-    await fillData(data, 'http://127.0.0.1:9/hooks')
+    const data = await copyFilled()
     const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), TMPDIR, ...data }
     const child = spawn(TABBAT.file, ['rehearse', '--only', 'revoked-key', 'kill'], {
       env,
