@@ -14,7 +14,7 @@ type DebianPackage = {
   readonly files: readonly PackedFile[]
   /** The time of every file, in seconds: the same sources give the same bytes. */
   readonly time: number
-  /** Of gzip, from 1 to 9. */
+  /** Of gzip: 0 does not compress, 9 takes the longest. */
   readonly level: number
 }
 

@@ -23,7 +23,7 @@ type DebOptions = {
   readonly from: string
   /** Another one, to test an upgrade. */
   readonly version?: string
-  /** Of gzip, from 1 to 9. */
+  /** Of gzip: 0 does not compress, 9 takes the longest. */
   readonly level?: number
 }
 
