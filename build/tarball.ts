@@ -1,31 +1,39 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { chmodSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT } from './bundle.ts'
 import { stageFiles } from './clients.ts'
 import { readLock } from './lock-file.ts'
 
-const npm = (folder: string, ...args: string[]) =>
-  execFileSync('npm', ['pack', '--ignore-scripts', ...args], {
-    ...{ cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
-  })
-
 /** Packs a package whose dist/ was built, without npm's scripts, and returns the name of the file. */
 export function packNpm(folder: string, out: string): string {
-  const [packed] = JSON.parse(npm(folder, '--dry-run', '--json')) as [{ files: { path: string }[] }]
-  const tracked = new Set(
-    execFileSync('git', ['ls-files'], { cwd: folder, encoding: 'utf8' }).trim().split('\n'),
-  )
-  const paths = packed.files
-    .map(({ path }) => path)
-    // npm also takes files that git ignores: a .env, a log.
-    .filter((path) => path.startsWith('dist/') || tracked.has(path))
-  const stage = stageFiles(folder, paths)
+  // npm would also take files that git ignores: a .env, a log.
+  const stage = stageFiles(folder, [...listTracked(folder), ...listBuilt(folder)])
   if (folder === ROOT) writeInstalledManifest(stage)
-  const name = npm(stage, '--silent', '--pack-destination', resolve(out)).trim()
+  // Of the files there, npm takes those that the field "files" of package.json names.
+  const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', resolve(out)]
+  const name = execFileSync('npm', args, {
+    ...{ cwd: stage, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
+  })
   rmSync(stage, { recursive: true })
-  return name
+  return name.trim()
+}
+
+/** Without those that were deleted. */
+const listTracked = (folder: string) =>
+  execFileSync('git', ['ls-files'], { cwd: folder, encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .filter((path) => existsSync(join(folder, path)))
+
+/** Without executables and releases, which are large and not packed. */
+function listBuilt(folder: string): string[] {
+  const { files } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { files: string[] }
+  const exclude = files.filter((each) => each.startsWith('!')).map((each) => each.slice(1))
+  return globSync('dist/**', { cwd: folder, withFileTypes: true, exclude })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
 }
 
 /** Of package.json, what is of use only in a checkout. `npm ci` would ask for the hashes of development packages. */
