@@ -68,8 +68,11 @@ describe.skipIf(!CHROMIUM)('the page Incidents with incidents', () => {
     const { page } = at.visitor
     await page.goto(`${at.server.admin}/console#/incidents`)
     await page.getByText('disk: /data (node node-1)').waitFor()
+    // The channels are another request.
+    await expect
+      .poll(() => page.locator('main').innerText())
+      .toContain('Quiet hours 22:00-06:00 (Africa/Lagos)')
     const text = await page.locator('main').innerText()
-    expect(text).toContain('Quiet hours 22:00-06:00 (Africa/Lagos)')
     expect(text).toMatch(/failing since .* The address is no longer in use/)
     expect(text).toMatch(/Slack, beginning: sent .*\s+Slack, end: failed/)
     expect(text).toContain('no message: no channel was configured')
