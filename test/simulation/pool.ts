@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { SeedRequest, SeedResult } from './child.ts'
 import type { Engine } from './template.ts'
 
-/** A process keeps the modules of every thread that it simulated, about 25 MB a run, so it is replaced after so many runs. */
-const RUNS_OF_CHILD = 25
+/** A process keeps less than 1 MB of a run, and takes two seconds to start. */
+const RUNS_OF_CHILD = 100
 
 export type PoolOptions = {
   readonly jobs: number

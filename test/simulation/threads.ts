@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { world } from './world.ts'
+import { processOf, world } from './world.ts'
 
 /** One end of the channel between a thread and the one that started it. */
 class Port extends EventEmitter {
@@ -16,6 +16,14 @@ class Port extends EventEmitter {
 
   close(): void {
     world().after(0, () => this.other?.emit('exit', 0))
+  }
+
+  /** The modules of a thread keep its port as long as the program runs: nothing of the dead process may hang on it. */
+  free(): void {
+    this.removeAllListeners()
+    // A module that is still being loaded may fail.
+    this.on('error', () => {})
+    this.other = undefined
   }
 
   ref(): void {}
@@ -35,6 +43,10 @@ export class Worker extends Port {
     const parentPort = new Port()
     parentPort.other = this
     this.other = parentPort
+    processOf.getStore()?.onDeath.push(() => {
+      this.free()
+      parentPort.free()
+    })
     threads.set(id, { parentPort, workerData: structuredClone(workerData) })
     const loading = import(file.href + id).finally(() => threads.delete(id))
     world()
