@@ -15,6 +15,7 @@ const SOURCES = new URL('src/', ROOT).href
 /** What the product imports, and the module of the simulation in its place. */
 const IN_PLACE_OF: Readonly<Record<string, string>> = {
   'node:crypto': 'modules/crypto.ts',
+  'node:fs': 'modules/fs.ts',
   'node:fs/promises': 'modules/fs-promises.ts',
   'node:zlib': 'modules/zlib.ts',
   'node:timers/promises': 'modules/timers-promises.ts',
