@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { registerHooks } from 'node:module'
+import {
+  type LoadFnOutput,
+  type RegisterHooksOptions,
+  type ResolveFnOutput,
+  registerHooks,
+  stripTypeScriptTypes,
+} from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /** A change of one place of the product, to show that the simulation notices it. */
@@ -40,6 +46,7 @@ export function installHooks(defects: readonly Defect[] = []): void {
       defects.filter(({ file }) => file === defect.file),
     ]),
   )
+  registerHooks(ofThreads())
   registerHooks({
     resolve: (specifier, context, next) => {
       const { parentURL = '' } = context
@@ -62,6 +69,34 @@ export function installHooks(defects: readonly Defect[] = []): void {
     },
   })
 }
+
+/** Each thread loads its module once more: where its imports lead, and its text without types, are kept. */
+function ofThreads(): RegisterHooksOptions {
+  const resolved = new Map<string, ResolveFnOutput>()
+  const loaded = new Map<string, LoadFnOutput>()
+  return {
+    resolve: (specifier, context, next) => {
+      const [parent = '', thread] = (context.parentURL ?? '').split(THREAD)
+      if (thread === undefined) return next(specifier, context)
+      const found = resolved.get(`${parent} ${specifier}`) ?? next(specifier, context)
+      resolved.set(`${parent} ${specifier}`, found)
+      return { ...found, shortCircuit: true }
+    },
+    load: (url, context, next) => {
+      const [path = '', thread] = url.split(THREAD)
+      if (thread === undefined) return next(url, context)
+      const known = loaded.get(path)
+      if (known) return known
+      const { source } = next(url, context)
+      const script = stripTypeScriptTypes(String(source))
+      const made = { format: 'module' as const, source: script, shortCircuit: true }
+      loaded.set(path, made)
+      return made
+    },
+  }
+}
+
+const THREAD = '?thread='
 
 function plant(text: string, defects: readonly Defect[]): string {
   return defects.reduce((changed, { file, find, replace }) => {
