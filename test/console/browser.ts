@@ -30,6 +30,12 @@ export const launch = (): Promise<Browser> =>
 
 const TIMEOUT_MS = 90_000
 
+/** Transitions of colours and of what appears are most frames that Chromium draws. One test has them: journey.test.ts. */
+const DEFAULTS: BrowserContextOptions = {
+  viewport: { width: 1280, height: 900 },
+  reducedMotion: 'reduce',
+}
+
 /** A page that records errors, violations of the content security policy and requests to other hosts. */
 export type Visit = {
   readonly page: Page
@@ -41,7 +47,7 @@ export type Visit = {
 }
 
 export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+  const context = await browser.newContext({ ...DEFAULTS, ...options })
   // As for all that waits for an event.
   context.setDefaultTimeout(TIMEOUT_MS)
   const page = await context.newPage()

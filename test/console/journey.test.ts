@@ -22,7 +22,7 @@ describe.skipIf(!CHROMIUM)('a user of the console', () => {
     vendor = await openStandIn(dojah)
     server = await startConsoleServer({ TABBAT_NIN_SOURCES: 'registry,dojah', ...vendor.settings })
     browser = await launch()
-    visitor = await visit(browser)
+    visitor = await visit(browser, { reducedMotion: 'no-preference' })
   })
   afterAll(async () => {
     await browser?.close()
