@@ -22,7 +22,7 @@ describe.skipIf(!CHROMIUM).each(SHOWN)('the console while $name', ({ name: cause
     prepared = await prepare()
     server = await startConsoleServer({
       TABBAT_WORKERS: '2',
-      TABBAT_STORE_TIMEOUT: '1s',
+      TABBAT_STORE_TIMEOUT: '4s',
       ...prepared.settings,
     })
     browser = await launch()
