@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { LongFilesFirst } from './test/run/long-files-first.ts'
 import { SlowestFiles } from './test/slowest-files.ts'
 
 /** A test that names one of these opens a database, a socket, a process or a folder, itself or in a file of test/ that it imports. */
@@ -58,6 +59,7 @@ export default defineConfig({
   test: {
     ...shared,
     reporters: ['default', new SlowestFiles()],
+    sequence: { sequencer: LongFilesFirst },
     projects: [
       { test: { ...shared, setupFiles, name: 'unit', include: unit, sequence: { groupOrder: 0 } } },
       {
