@@ -76,6 +76,9 @@ function answerItself(
   return true
 }
 
+/** Longer than the limit of the scenario for the beginning of a response, which is enough for a busy machine. */
+const PAUSE_MS = 6000
+
 /** Writes the body of the server: all of it, or with the fault. */
 async function writeBody(
   fault: Fault | undefined,
@@ -87,7 +90,7 @@ async function writeBody(
   if (fault === 'truncate') return void response.write(bytes.subarray(0, half), () => socket.destroy())
   if (fault !== 'pause') return void response.end(bytes)
   response.write(bytes.subarray(0, half))
-  await delay(3000)
+  await delay(PAUSE_MS)
   response.end(bytes.subarray(half))
 }
 
