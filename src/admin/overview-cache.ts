@@ -9,7 +9,7 @@ import {
   toOverviewFromMemory,
 } from './overview-figures.ts'
 
-/** What was written between the last reading and the outage is in neither: so much may be missing. */
+/** What other nodes have written between the last reading and the outage is missing. */
 const MAX_GAP_MS = 60_000
 
 /** Reads the overview. While the store cannot be read, it goes on from memory, if it was read shortly before. */
@@ -29,7 +29,9 @@ export function createOverviewReader(context: Context): (query: OverviewQuery) =
       const before = last.get(name)
       // Hours with traffic would be shown as hours without.
       if (!before || awaySince - before.at > MAX_GAP_MS) throw error
-      return toOverviewFromMemory(context, query, before.read)
+      const found = await toOverviewFromMemory(context, query, before.read)
+      last.set(name, { ...before, read: found })
+      return found.overview
     }
   }
 }

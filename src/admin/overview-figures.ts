@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts'
 import {
   type AnswerTotals,
   addUpAnswers,
+  type HeldCount,
   isAnswer,
   toAnswerStatus,
   toAnswerSteps,
@@ -136,8 +137,12 @@ export const OverviewInput = Type.Object(
 const MAX_KEYS = 10
 const MAX_ERRORS = 10
 
-/** The overview, and the answers among its figures that were read from the store. */
-export type ReadOverview = { readonly overview: Overview; readonly written: readonly AnswerStep[] }
+/** The overview, the answers among its figures, and what the processes of this node had counted by then. */
+export type ReadOverview = {
+  readonly overview: Overview
+  readonly given: readonly AnswerStep[]
+  readonly held: readonly HeldCount[]
+}
 
 /** Every figure comes from the statistics tables, whose size does not grow with the audit log. */
 export async function readOverview(context: Context, query: OverviewQuery): Promise<ReadOverview> {
@@ -159,7 +164,8 @@ export async function readOverview(context: Context, query: OverviewQuery): Prom
   const latencies = await statistics.latencySteps(stretch)
   await nextTurn()
   const written = await statistics.answers(stretch)
-  const given = [...written, ...(await listUnwrittenAnswers(context, stretch))]
+  const held = await listHeldAnswers(context, stretch)
+  const given = [...written, ...held.map(({ unwritten, ...each }) => ({ ...each, count: unwritten }))]
   const overview: Overview = {
     range: from === undefined ? range : 'custom',
     mode,
@@ -189,33 +195,38 @@ export async function readOverview(context: Context, query: OverviewQuery): Prom
       count: error.count,
     })),
   }
-  return { overview, written }
+  return { overview, given, held }
 }
 
-/** The same without the store: what was read last, and what callers got since then, as this node has it in memory. */
+/** The same without the store: what was read last, also from memory, and what callers got since then, as this node has it in memory. */
 export async function toOverviewFromMemory(
   context: Context,
   query: OverviewQuery,
-  { overview: last, written }: ReadOverview,
-): Promise<Overview> {
+  { overview: last, given: before, held: heldBefore }: ReadOverview,
+): Promise<ReadOverview> {
   const now = Date.now()
   const period = readPeriod(query, now)
-  const known = written.filter(({ at }) => period.names.includes(at))
-  const given = [...known, ...(await listUnwrittenAnswers(context, toStretch(period, query.mode)))]
+  const known = before.filter(({ at }) => period.names.includes(at))
+  const answered = await listHeldAnswers(context, toStretch(period, query.mode))
+  const given = addUpByCode([...known, ...toCountedSince(heldBefore, answered)])
+  const nodes = new Set(answered.map(({ node }) => node))
+  // A busy process may not answer. What is known of it stands for the next reading.
+  const held = [...answered, ...heldBefore.filter(({ node }) => !nodes.has(node))]
   const byTime = new Map(last.steps.map((step) => [step.at, step]))
   const answers = toAnswerSteps(period, given)
   const steps = toSteps(period, []).map((step, index) => ({
     ...(byTime.get(step.at) ?? { ...step, latency: null }),
     answers: answers[index] as AnswerTotals,
   }))
-  return {
+  const overview: Overview = {
     ...last,
     generated_at: new Date(now).toISOString(),
-    stale_since: last.generated_at,
+    stale_since: last.stale_since ?? last.generated_at,
     ...toBounds(period),
     steps,
     ...toAnswerFigures(given),
   }
+  return { overview, given, held }
 }
 
 function toAnswerFigures(given: readonly AnswerStep[]) {
@@ -250,14 +261,38 @@ async function toBefore(
 }
 
 /** What the processes of this node have in memory. */
-async function listUnwrittenAnswers(
-  { listUnwritten }: Context,
+async function listHeldAnswers(
+  { inMemory }: Context,
   { span, from, until, mode }: ReturnType<typeof toStretch>,
-): Promise<AnswerStep[]> {
-  return (await listUnwritten.answers()).filter(
+): Promise<HeldCount[]> {
+  return (await inMemory.answers()).filter(
     (count) =>
       count.span === span && count.at >= from && count.at <= until && (mode === null || count.mode === mode),
   )
+}
+
+/**
+ * What was counted after a reading, whether it is written by now or not. Of a process that did not answer then, what it had counted
+ * before is not known: only what is not written.
+ */
+function toCountedSince(before: readonly HeldCount[], now: readonly HeldCount[]): AnswerStep[] {
+  const toName = ({ node, at, mode, code }: HeldCount) => [node, at, mode, code].join(' ')
+  const counts = new Map(before.map((row) => [toName(row), row.count]))
+  const nodes = new Set(before.map(({ node }) => node))
+  return now.map((row) => ({
+    ...row,
+    count: nodes.has(row.node) ? Math.max(0, row.count - (counts.get(toName(row)) ?? 0)) : row.unwritten,
+  }))
+}
+
+/** An outage may last, and each reading adds to the one before. */
+function addUpByCode(steps: readonly AnswerStep[]): AnswerStep[] {
+  const sums = new Map<string, AnswerStep>()
+  for (const { at, code, count } of steps) {
+    const name = `${at} ${code}`
+    sums.set(name, { at, code, count: count + (sums.get(name)?.count ?? 0) })
+  }
+  return [...sums.values()]
 }
 
 const countAnswers = (answers: AnswerTotals) => Object.values(answers).reduce((sum, count) => sum + count, 0)

@@ -345,11 +345,11 @@ const KEEP_ALIVE_MS = 15_000
 
 /** New requests as server-sent events, until the session ends or the server stops. */
 async function* streamRequests(
-  { lifecycle, store, listUnwritten }: Context,
+  { lifecycle, store, inMemory }: Context,
   filter: RequestFilter,
   isSignedIn: () => Promise<boolean>,
 ): AsyncIterable<string> {
-  const tail = createTail(store.requests, filter, steadyNow() - BEFORE_MS, listUnwritten.requests)
+  const tail = createTail(store.requests, filter, steadyNow() - BEFORE_MS, inMemory.requests)
   let names: Awaited<ReturnType<typeof readKeyNames>> = new Map()
   let sentAt = performance.now()
   yield ': begins\n\n'

@@ -16,9 +16,8 @@ import type { RequestLog } from '../requests/request-log.ts'
 import type { SingleFlight } from '../sources/single-flight.ts'
 import type { SourceChain, Sources } from '../sources/source-chain.ts'
 import type { SpendLeases } from '../sources/spend-leases.ts'
-import type { Answers } from '../statistics/answers.ts'
+import type { Answers, HeldCount } from '../statistics/answers.ts'
 import type { Latencies, SourceCalls } from '../statistics/counters.ts'
-import type { AnswerCount } from '../statistics/statistics-table.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metric.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -74,9 +73,9 @@ export type Context = {
   readonly answers: Answers
   /** When this process next deletes or archives what is older than the settings allow. */
   readonly nextCleanupAt: () => number
-  /** What the processes of this node have in memory and not in the store yet. */
-  readonly listUnwritten: {
-    readonly answers: () => Promise<AnswerCount[]>
+  /** What the processes of this node have in memory. Some of it may not be in the store yet. */
+  readonly inMemory: {
+    readonly answers: () => Promise<HeldCount[]>
     /** The newest of the last seconds. */
     readonly requests: () => Promise<LoggedRequest[]>
   }

@@ -88,7 +88,7 @@ export async function createContext(
     reuse: config.reuse === 'off' ? undefined : createReuse(store.reuse, keyring, config.reuse),
     latencies,
     answers,
-    listUnwritten: openUnwritten(answers, requestLog.requests),
+    inMemory: openInMemory(answers, requestLog.requests),
     sourceCalls,
     requests: requestLog.requests,
     nodes,
@@ -173,8 +173,8 @@ async function closeAll(parts: Closing): Promise<void> {
 }
 
 /** Of all workers of this node. */
-function openUnwritten(answers: Answers, requests: RequestLog | undefined): Context['listUnwritten'] {
-  const askAnswers = createQuestion('answers', answers.listUnwritten)
+function openInMemory(answers: Answers, requests: RequestLog | undefined): Context['inMemory'] {
+  const askAnswers = createQuestion('answers', answers.list)
   const askRequests = createQuestion('requests', () => requests?.listUnwritten() ?? [])
   return {
     answers: async () => (await askAnswers()).flat(),

@@ -11,12 +11,18 @@ import type { Period } from './steps.ts'
  */
 export type Answers = {
   readonly count: (mode: string, code: string) => void
-  /** What is not known to be written. */
-  readonly listUnwritten: () => AnswerCount[]
+  /** What this process has counted in the last minutes, and what is not known to be written. */
+  readonly list: () => HeldCount[]
   /** Writes the counts. After a failure they are kept for the next flush. */
   readonly flush: () => Promise<void>
   readonly close: () => Promise<void>
 }
+
+/** Of a whole span, by one process. `unwritten`: how much of it is not known to be in the store. */
+export type HeldCount = AnswerCount & { readonly unwritten: number }
+
+/** Longer than an overview that was read before an outage is shown. */
+const RECENT_MS = 2 * MINUTE_MS
 
 type Counted = AnswerCount & { count: number; written: number }
 
@@ -67,10 +73,12 @@ export function createAnswers(table: Pick<StatisticsTable, 'setAnswers'>, node: 
   }
   return {
     count,
-    listUnwritten: () =>
-      [...counted.values()].flatMap((row) =>
-        row.count > row.written ? [toCount(row, row.count - row.written)] : [],
-      ),
+    list: () => {
+      const recent = new Date(Date.now() - RECENT_MS).toISOString()
+      return [...counted.values()]
+        .filter(({ span, at, count, written }) => count > written || at >= toSpanName(span, recent))
+        .map((row) => ({ ...toCount(row, row.count), unwritten: row.count - row.written }))
+    },
     ...startFlushTimer(write),
   }
 }

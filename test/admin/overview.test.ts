@@ -86,8 +86,58 @@ describe('the overview', () => {
     // An outage may last: what callers get meanwhile is in memory.
     vi.advanceTimersByTime(3_600_000)
     expect(await read(QUERY)).toMatchObject({ answers, stale_since: generated_at })
+    expect(await read(QUERY)).toMatchObject({ answers, stale_since: generated_at })
     isDown = false
     expect(await read(old)).toMatchObject({ stale_since: null })
     vi.useRealTimers()
+  })
+
+  it('has in an outage what was written after it was read last, once', async () => {
+    let isDown = false
+    const { statistics } = server.context.store
+    const outcomes: typeof statistics.outcomes = async (stretch) => {
+      if (isDown) throw Object.assign(new Error('down'), { code: 'ECONNREFUSED' })
+      return statistics.outcomes(stretch)
+    }
+    const context = withStore({ statistics: { ...statistics, outcomes } })
+    const at = new Date().toISOString().slice(0, 10)
+    const late = {
+      span: 'day' as const,
+      at,
+      node: 'late',
+      mode: 'live',
+      code: 'rate_limited',
+      count: 9,
+      unwritten: 2,
+    }
+    let isBusy = true
+    const inMemory = {
+      ...context.inMemory,
+      // Another process. While it does not answer, it is not known what of its count is written.
+      answers: async () => [...(await context.inMemory.answers()), ...(isBusy ? [] : [late])],
+    }
+    const read = createOverviewReader({ ...context, inMemory })
+    const { count, flush } = server.context.answers
+    const readFigures = async () => {
+      const { failed, limited } = (await read({ range: 'month', mode: 'live' })).answers
+      return { failed, limited }
+    }
+    count('live', 'audit_unavailable')
+    await flush()
+    expect(await readFigures()).toEqual({ failed: 1, limited: 0 })
+    count('live', 'audit_unavailable')
+    await flush()
+    isDown = true
+    count('live', 'audit_unavailable')
+    expect(await readFigures()).toEqual({ failed: 3, limited: 0 })
+    for (const busy of [false, true, false]) {
+      isBusy = busy
+      expect(await readFigures()).toEqual({ failed: 3, limited: 2 })
+    }
+    count('live', 'audit_unavailable')
+    expect(await readFigures()).toEqual({ failed: 4, limited: 2 })
+    await flush()
+    isDown = false
+    expect(await readFigures()).toEqual({ failed: 4, limited: 2 })
   })
 })

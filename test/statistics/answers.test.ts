@@ -21,14 +21,20 @@ describeEngines(ENGINES, ({ createPlace }) => {
     answers.count('live', 'verified')
     answers.count('test', 'verified')
     await answers.flush()
-    expect(answers.listUnwritten().filter(({ span }) => span === 'day')).toMatchObject([
-      { code: 'audit_unavailable', count: 2, mode: 'live' },
-      { code: 'verified', count: 1, mode: 'live' },
-      { code: 'verified', count: 1, mode: 'test' },
+    expect(answers.list().filter(({ span }) => span === 'day')).toMatchObject([
+      { code: 'audit_unavailable', count: 2, unwritten: 2, mode: 'live' },
+      { code: 'verified', count: 1, unwritten: 1, mode: 'live' },
+      { code: 'verified', count: 1, unwritten: 1, mode: 'test' },
     ])
     isAway = false
     await answers.close()
-    expect(answers.listUnwritten()).toEqual([])
+    // Written by now. Of the minutes, only the last are listed.
+    vi.setSystemTime(Date.parse('2026-11-17T03:02:30Z'))
+    const held = answers.list()
+    expect(held.filter(({ unwritten }) => unwritten > 0)).toEqual([])
+    const minutes = held.filter(({ span }) => span === 'minute')
+    expect(new Set(minutes.map(({ at }) => at))).toEqual(new Set(['2026-11-17T03:01']))
+    expect(held.filter(({ span }) => span === 'day').map(({ count }) => count)).toEqual([2, 1, 1])
     expect(await store.statistics.answers({ span: 'minute', ...EVER, mode: 'live' })).toEqual([
       { at: '2026-11-17T02:59', code: 'audit_unavailable', count: 1 },
       ...['audit_unavailable', 'verified'].map((code) => ({ at: '2026-11-17T03:01', code, count: 1 })),
