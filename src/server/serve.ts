@@ -38,7 +38,12 @@ export async function serve(workerNumber: number, mustExist: boolean): Promise<v
   const { promise: started, resolve: start } = Promise.withResolvers<Context>()
   // A signal that comes during the start must not end the process.
   onReloadSignal(config, () => void started.then(reload))
-  const context = await createContext(config, undefined, workerNumber, mustExist)
+  const log = createLog(config.logLevel, config.logFile)
+  const context = await createContext(config, log, workerNumber, mustExist).catch((error) => {
+    // The process ends: what the log has about the start must not be lost.
+    log.flush()
+    throw error
+  })
   if (context.isDemo) (await import('./loopback-only.ts')).refuseOtherMachines()
   await context.store.refuseWrites()
   const app = createApiServer(context)
