@@ -32,6 +32,8 @@ describe.skipIf(!CHROMIUM)('the console', () => {
   afterEach(() => visitor.close())
 
   const open = (page: Page, name = 'overview') => page.goto(`${server.admin}/console#/${name}`)
+  /** What a page does not show is only known then. */
+  const untilLoaded = (page: Page) => expect.poll(() => page.getByRole('progressbar').count()).toBe(0)
 
   it('shows empty states for an empty database', async () => {
     const { page } = visitor
@@ -212,13 +214,15 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     ] as const) {
       await go(page, title)
       await page.getByRole('heading', { name: title, level: 1 }).waitFor()
-      await expect.poll(() => page.getByRole('progressbar').count()).toBe(0)
+      await untilLoaded(page)
       const button = page.getByRole('button', { name: forbidden, exact: true })
       expect([title, await button.filter({ visible: true }).count()]).toEqual([title, 0])
     }
     expect(await page.getByRole('link', { name: 'Accounts' }).count()).toBe(0)
     // The URL does not help either.
     await open(page, 'accounts')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await untilLoaded(page)
     expect(await page.getByRole('button', { name: /invitation/i }).count()).toBe(0)
     visitor.expectClean()
   })
@@ -238,6 +242,7 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     await signIn(other.page, 'chidi')
     await go(other.page, 'Keys')
     await other.page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor()
+    await untilLoaded(other.page)
     expect(await other.page.getByRole('button', { name: 'Create key' }).count()).toBe(0)
     visitor.expectClean()
     await other.close()
