@@ -31,7 +31,6 @@ export type BatchFacts = {
   readonly id: string
   readonly caller: string
   readonly wishes: readonly Wish[]
-  readonly acceptedAt: number
   /** The results at the end, as the API gave them. */
   results: readonly { readonly line: number; readonly state: string; readonly status?: number }[]
   /** When rows that had not ended were last asked for. */
@@ -48,6 +47,8 @@ export type Book = {
   /** Accepted pending questions, by reference. */
   readonly pending: Map<string, { readonly wish: Wish; state: 'open' | 'ended' | 'cancelled' | 'gone' }>
   readonly batches: BatchFacts[]
+  /** Each time a batch was sent, and when that ended: it may be stored although its caller was never told. */
+  readonly uploads: { readonly wishes: readonly Wish[]; readonly endedAt: number }[]
   /** Keys that were revoked, and when it was confirmed; infinite while that is not known. */
   readonly revoked: Map<string, number>
   /** By id, when that was confirmed. A key that was rolled before has another id, and stays valid. */
@@ -64,6 +65,7 @@ export const createBook = (): Book => ({
   resets: 0,
   pending: new Map(),
   batches: [],
+  uploads: [],
   revoked: new Map(),
   revokedIds: new Map(),
   erased: new Map(),

@@ -129,6 +129,7 @@ export function openCallers(options: CallersOptions): Callers {
     for (let turn = 0; turn < 4; turn++) {
       const body = ['operation,nin,phone,reference', ...lines, ''].join('\n')
       const reply = await send(caller, { method: 'POST', path: BATCHES, headers, body })
+      book.uploads.push({ wishes, endedAt: world().elapsedMs })
       const { data } = JSON.parse(reply?.body || '{}') as { data?: { id?: string } }
       world().note(`${caller} batch of ${wishes.length}: ${reply?.status}`)
       if (reply?.status === 202 && data?.id !== undefined) {
@@ -136,7 +137,6 @@ export function openCallers(options: CallersOptions): Callers {
           id: data.id,
           caller,
           wishes,
-          acceptedAt: reply.at,
           results: [],
           isCancelled: false,
         })

@@ -447,8 +447,8 @@ type Holder = {
 export const KEEPS_HASHES: readonly string[] = ['audit', 'attempts', 'key_subjects', 'erasures']
 
 /**
- * A request that was under way when the person was erased may still be answered. A batch that is accepted after an erasure brings
- * its people back: its caller sent it again.
+ * A request that was under way when the person was erased may still be answered. A batch that is sent again after an erasure brings
+ * its people back, also if the server dies before it says so.
  */
 function findUnerased({ book, ledger, rows, hashes }: Facts): string[] {
   const answered = book.attempts.flatMap(({ wish, status, askedAt, isRead, isReplay }) => {
@@ -463,7 +463,7 @@ function findUnerased({ book, ledger, rows, hashes }: Facts): string[] {
     const begunAt = book.erasing.get(number) ?? Number.POSITIVE_INFINITY
     const isLater = (wish: Wish, at: number) => wish.number === number && at > begunAt
     return (
-      book.batches.some(({ acceptedAt, wishes }) => wishes.some((wish) => isLater(wish, acceptedAt))) ||
+      book.uploads.some(({ endedAt, wishes }) => wishes.some((wish) => isLater(wish, endedAt))) ||
       book.attempts.some(({ wish, status, at }) => status === 202 && isLater(wish, at))
     )
   }
