@@ -451,13 +451,6 @@ export const KEEPS_HASHES: readonly string[] = ['audit', 'attempts', 'key_subjec
  * its people back, also if the server dies before it says so.
  */
 function findUnerased({ book, ledger, rows, hashes }: Facts): string[] {
-  const answered = book.attempts.flatMap(({ wish, status, askedAt, isRead, isReplay }) => {
-    const erasedAt = book.erased.get(wish.number) ?? Number.POSITIVE_INFINITY
-    const isKept = isRead || isReplay || isRegistered(wish.number)
-    return status === 200 && isKept && askedAt > erasedAt
-      ? [`${wish.id} was erased, and its record is still given`]
-      : []
-  })
   /** A question that is accepted while the erasure runs may come after it. */
   const isAskedLater = (number: string) => {
     const begunAt = book.erasing.get(number) ?? Number.POSITIVE_INFINITY
@@ -467,6 +460,13 @@ function findUnerased({ book, ledger, rows, hashes }: Facts): string[] {
       book.attempts.some(({ wish, status, at }) => status === 202 && isLater(wish, at))
     )
   }
+  const answered = book.attempts.flatMap(({ wish, status, askedAt, isRead, isReplay }) => {
+    const erasedAt = book.erased.get(wish.number) ?? Number.POSITIVE_INFINITY
+    const isKept = (isRead && !isAskedLater(wish.number)) || isReplay || isRegistered(wish.number)
+    return status === 200 && isKept && askedAt > erasedAt
+      ? [`${wish.id} was erased, and its record is still given`]
+      : []
+  })
   /** A caller who waited got an answer about which a vendor was asked after the erasure. */
   const isAnsweredAnew = (number: string, erasedAt: number) =>
     ledger.some((call) => call.number === number && call.at > erasedAt) &&
