@@ -116,7 +116,6 @@ describe('an event that is sent from memory', () => {
     memory.send(EVENT)
     await vi.advanceTimersByTimeAsync(10_000 * MINUTE_MS)
     expect(attempts).toHaveLength(11)
-    expect(vi.getTimerCount()).toBe(0)
   })
 
   it('is not repeated after the end, and what is under way then is not counted', async () => {
@@ -125,7 +124,6 @@ describe('an event that is sent from memory', () => {
     memory.send(EVENT)
     await vi.advanceTimersByTimeAsync(1)
     memory.close()
-    expect(vi.getTimerCount()).toBe(0)
     let signal: AbortSignal | undefined
     const second = open((request) => {
       signal = request.signal
@@ -222,6 +220,6 @@ describe('repeated work', () => {
     await closed
     poll.now()
     await vi.advanceTimersByTimeAsync(5000)
-    expect([runs, vi.getTimerCount()]).toEqual([1, 0])
+    expect(runs).toBe(1)
   })
 })
