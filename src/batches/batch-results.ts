@@ -3,7 +3,7 @@ import { DETAIL_FIELDS } from '../contract/person.ts'
 import { steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Kind } from '../crypto/mac.ts'
-import { ERRORS, type ErrorCode } from '../errors.ts'
+import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import { toFieldNames } from '../registry/import/record-fields.ts'
 import { NIN } from '../verification/id-type.ts'
@@ -16,8 +16,12 @@ import type { BatchResult } from './batch.ts'
 import { mayRead } from './batch-row.ts'
 import type { BatchTable } from './batch-table.ts'
 import { openRowLabel } from './seal-row.ts'
+import type { Turns } from './turns.ts'
 
-const ROWS_AT_ONCE = 100
+/** About ten milliseconds of the process on SQLite. */
+const ROWS_AT_ONCE = 20
+/** A key that was revoked reads nothing more after this. */
+const RECHECK_MS = 1000
 
 /** The result of a row, as far as there is one. */
 export type ResultRow = {
@@ -41,36 +45,56 @@ export type ResultRow = {
 
 type Deps = {
   readonly table: Pick<BatchTable, 'listResults'>
-  readonly queue: Pick<QueueDeps, 'keyring' | 'settings'>
+  readonly queue: Pick<QueueDeps, 'keyring' | 'settings' | 'findCaller'>
+  readonly turns: Turns
 }
 
 /** The key that reads, as it is now. */
-export type Reader = Pick<Caller, 'scopes' | 'hidden' | 'lineage'>
+export type Reader = Pick<Caller, 'keyId' | 'scopes' | 'hidden' | 'lineage'>
 
-/** The results of a batch in the order of its lines, as text in pieces. Rows without a result say their state. */
+/**
+ * The results of a batch in the order of its lines, as text in pieces. Rows without a result say their state. The client decides how
+ * long this takes: a key that is revoked meanwhile ends it.
+ */
 export async function* writeResults(
-  deps: Deps,
+  { table, queue, turns }: Deps,
   id: string,
   type: ResultType,
-  reader: Reader,
+  caller: Reader,
 ): AsyncGenerator<string> {
+  const { keepMs } = queue.settings
   const csv = type === 'text/csv' ? createResultCsv(['nin', 'bvn']) : undefined
   const toLine = csv?.toLine ?? ((row: ResultRow) => `${JSON.stringify(row)}\n`)
+  const findReader = createFindReader(queue, caller)
   let head = csv?.header ?? ''
-  for await (const rows of listResults(deps, id, reader)) {
-    yield head + rows.map(toLine).join('')
+  let line: number | undefined = 0
+  while (line !== undefined) {
+    const afterLine: number = line
+    const readPage = async () => {
+      const reader = await findReader()
+      const rows = await table.listResults(id, { afterLine, most: ROWS_AT_ONCE, keepMs }, steadyNow())
+      const text = rows.map((row) => toLine(toResultRow(queue.keyring, row, reader))).join('')
+      return { text, last: rows.length < ROWS_AT_ONCE ? undefined : rows.at(-1)?.line }
+    }
+    const { text, last } = await turns.take(caller.lineage, readPage)
+    if (text !== '') yield head + text
     head = ''
+    line = last
   }
 }
 
-async function* listResults({ table, queue }: Deps, id: string, reader: Reader): AsyncGenerator<ResultRow[]> {
-  const { keepMs } = queue.settings
-  let line = 0
-  for (;;) {
-    const rows = await table.listResults(id, { afterLine: line, most: ROWS_AT_ONCE, keepMs }, steadyNow())
-    if (rows.length > 0) yield rows.map((row) => toResultRow(queue.keyring, row, reader))
-    line = rows.at(-1)?.line ?? line
-    if (rows.length < ROWS_AT_ONCE) return
+/** The key as it was at most a second ago. */
+function createFindReader({ findCaller }: Pick<QueueDeps, 'findCaller'>, caller: Reader) {
+  let reader = caller
+  let readAt = performance.now()
+  return async (): Promise<Reader> => {
+    const at = performance.now()
+    if (at - readAt < RECHECK_MS) return reader
+    const found = await findCaller(caller.keyId)
+    if (found?.lineage !== caller.lineage) throw new AppError('unauthenticated')
+    reader = found
+    readAt = at
+    return reader
   }
 }
 

@@ -19,6 +19,7 @@ import { type BatchView, toBatchView } from './batch-view.ts'
 import { limitBytes, readRows } from './read-rows.ts'
 import { createSealRow, type IncomingBatch, openRowLabel } from './seal-row.ts'
 import type { BatchSettings } from './settings.ts'
+import { createTurns, type Turns } from './turns.ts'
 
 /** The key or the account that acts, for the audit log. */
 type Actor = Pick<AuditEntry, 'key_id' | 'mode' | 'detail'>
@@ -33,13 +34,12 @@ export type Batches = {
   /** The latest first. */
   readonly list: (before: BatchPosition | undefined, most: number) => Promise<Batch[]>
   readonly toView: (batch: Batch) => BatchView
-  readonly listRefusals: (id: string) => AsyncIterable<readonly RowRefusal[]>
+  readonly listRefusals: (batch: Pick<Batch, 'id' | 'lineage'>) => AsyncIterable<readonly RowRefusal[]>
   /** The audit row is written before the first result is read. */
   readonly readResults: (
     id: string,
     type: ResultType,
-    actor: Actor,
-    reader: Reader,
+    caller: Reader & Pick<Caller, 'mode'>,
   ) => Promise<AsyncIterable<string>>
   /** Cancels the rows that have not begun. A batch that has ended is not changed. */
   readonly stop: (batch: Batch, actor: Actor) => Promise<void>
@@ -47,7 +47,7 @@ export type Batches = {
   readonly close: () => Promise<void>
 }
 
-const REFUSALS_AT_ONCE = 500
+const REFUSALS_AT_ONCE = 100
 /** Bodies that one process reads at the same time. Each may be in memory: 16 MiB. */
 const MAX_RECEIVED_AT_ONCE = 4
 /** Of one key, so that its slow bodies do not keep out other keys. */
@@ -96,6 +96,7 @@ function createBatches(deps: BatchDeps): Batches {
   const { table, audit, queue, rowsPerMinute } = deps
   const { keepMs } = queue.settings
   const feeder = startBatchFeeder(deps)
+  const turns = createTurns()
   /** The keys whose bodies are read at the moment. */
   const receiving: string[] = []
   return {
@@ -115,10 +116,11 @@ function createBatches(deps: BatchDeps): Batches {
     find: async (id, lineage) => (isBatchId(id) ? table.find(id, lineage, keepMs, steadyNow()) : undefined),
     list: (before, most) => table.list(before, most, keepMs, steadyNow()),
     toView: (batch) => toBatchView(batch, { rowsPerMinute, keepMs }),
-    listRefusals: (id) => listRefusals(deps, id),
-    readResults: async (id, type, actor, reader) => {
-      await audit.record([{ phase: 'batch_read', ...actor, request_reference: id, outcome: 'ok' }])
-      return writeResults(deps, id, type, reader)
+    listRefusals: (batch) => listRefusals(deps, turns, batch),
+    readResults: async (id, type, caller) => {
+      const { keyId: key_id, mode } = caller
+      await audit.record([{ phase: 'batch_read', key_id, mode, request_reference: id, outcome: 'ok' }])
+      return writeResults({ table, queue, turns }, id, type, caller)
     },
     stop: async (batch, actor) => {
       if (batch.endedAt !== undefined) return
@@ -260,11 +262,12 @@ const isBatchId = (text: string): boolean => /^bat_[0-9a-z]{36}$/.test(text)
 
 async function* listRefusals(
   { table, queue: { keyring } }: BatchDeps,
-  id: string,
+  turns: Turns,
+  { id, lineage }: Pick<Batch, 'id' | 'lineage'>,
 ): AsyncGenerator<readonly RowRefusal[]> {
-  let line = 0
+  let afterLine = 0
   for (;;) {
-    const rows = await table.listRefusals(id, line, REFUSALS_AT_ONCE)
+    const rows = await turns.take(lineage, () => table.listRefusals(id, afterLine, REFUSALS_AT_ONCE))
     if (rows.length === 0) return
     yield rows.flatMap(({ line, refusals, ...row }) => {
       const reference = openRowLabel(keyring, row)
@@ -274,7 +277,7 @@ async function* listRefusals(
         ...refusal,
       }))
     })
-    line = rows.at(-1)?.line ?? line
+    afterLine = rows.at(-1)?.line ?? afterLine
   }
 }
 

@@ -69,7 +69,7 @@ export const createBatch: ResourceOperation = {
         `${BATCHES_PATH}/${batch.id}`,
         ...(replayed ? ['idempotent-replayed', 'true'] : []),
       ],
-      body: toAcceptedBody(batches.toView(batch), batches.listRefusals(batch.id)),
+      body: toAcceptedBody(batches.toView(batch), batches.listRefusals(batch)),
     }
   },
 }

@@ -25,13 +25,12 @@ export const getBatchResults: ResourceOperation = {
   },
   errors: ['not_found', 'audit_unavailable'],
   run: async ({ batches }, exchange, caller) => {
-    const { lineage, keyId, mode } = caller
-    const { id } = await findBatch(exchange, (wanted) => batches.find(wanted, lineage))
+    const { id } = await findBatch(exchange, (wanted) => batches.find(wanted, caller.lineage))
     const type = toResultType(exchange.headers.accept)
     return {
       status: 200,
       headers: ['content-type', `${type}; charset=utf-8`, 'cache-control', 'no-store', 'vary', 'accept'],
-      body: await batches.readResults(id, type, { key_id: keyId, mode }, caller),
+      body: await batches.readResults(id, type, caller),
     }
   },
 }

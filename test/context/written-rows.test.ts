@@ -263,9 +263,9 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     const { batches } = server.context
     await expect.poll(async () => (await batches.find(id))?.state, { timeout: 20_000 }).toBe('completed')
     const read = async () => {
-      const reader = { lineage: idOf(own), scopes: new Set(['kyc:nin']), hidden: [] } as never
-      const actor = { key_id: idOf(own), mode: 'live' } as const
-      const results = await batches.readResults(id, 'application/x-ndjson', actor, reader)
+      const ids = { keyId: idOf(own), lineage: idOf(own) }
+      const caller = { ...ids, mode: 'live', scopes: new Set(['kyc:nin']), hidden: [] } as never
+      const results = await batches.readResults(id, 'application/x-ndjson', caller)
       return (await Array.fromAsync(results)).join('')
     }
     expect(await read()).toContain(other.first_name)
