@@ -268,21 +268,23 @@ async function retryInTx(
   retries: readonly (Held & { readonly change: Retry })[],
   now: number,
 ): Promise<void> {
-  const { rows, text, number } = toUnpack(tx)
+  const { rows, text, number, bytes } = toUnpack(tx)
   const changed = await tx
     .prepare(
       `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${toSharedNow(tx, '$2')} + ${number(1)},
-         attempts = queued.attempts + ${number(2)}, paid_calls = queued.paid_calls - ${number(4)}
+         attempts = queued.attempts + ${number(2)}, paid_calls = queued.paid_calls - ${number(4)},
+         question = COALESCE(${bytes(5)}, queued.question)
        FROM ${rows('$1')} WHERE ${toIsHeld(text(0), text(3))}`,
     )
     .run(
       packValues(
-        retries.map(({ change: { reference, delayMs, isAttempt, refunded = 0 }, row }) => [
+        retries.map(({ change: { reference, delayMs, isAttempt, refunded = 0, question = null }, row }) => [
           reference,
           delayMs,
           isAttempt ? 1 : 0,
           row.lease ?? '',
           refunded,
+          question,
         ]),
       ),
       now,

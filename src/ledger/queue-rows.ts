@@ -114,6 +114,8 @@ export type Retry = Lease & {
   readonly isAttempt: boolean
   /** Paid calls that were not billed. */
   readonly refunded?: number | undefined
+  /** Sealed, with what the attempt has found out. Undefined: as it was. */
+  readonly question?: Uint8Array | undefined
 }
 
 /** By the caller. Refused while an attempt is running, and after the end. A refused one takes nothing from the attempt. */

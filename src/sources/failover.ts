@@ -3,19 +3,27 @@ import { orWhenAborted, ranMs } from '../telemetry/running-clock.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
 import { type CallGuard, isPaid, type Pay, type Permit, type SkipReason } from './guard/call-guard.ts'
 import { toCleanReference } from './record.ts'
+import { createSeen, type Seen } from './seen.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 
 const MAX_PAID = 2
+
+/** Without those whose answer is known, unless that leaves none. */
+function toOpenQueries<T>(
+  queries: readonly SourceQuery<T>[],
+  { seen }: Search<T>,
+): readonly SourceQuery<T>[] {
+  const open = queries.filter(({ name }) => !seen?.missedBy.includes(name))
+  return open.length > 0 ? open : queries
+}
 
 /**
  * Queries the sources in order. An answer ends the search, a SourceError leads to the next source, any other error is our
  * bug. When a source is slow, the next one is queried as well (a hedge), and the first matching record ends the search. At
  * most two queries are paid for. While a source has not answered, the result is never "not found".
  */
-export async function queryInOrder<T>(
-  queries: readonly SourceQuery<T>[],
-  search: Search<T>,
-): Promise<Answer<T>> {
+export async function queryInOrder<T>(all: readonly SourceQuery<T>[], search: Search<T>): Promise<Answer<T>> {
+  const queries = toOpenQueries(all, search)
   const progress = createSearchProgress(search)
   const ask = (query: SourceQuery<T>) => askNext(query, queries, search, progress)
   /** Their call would be one too many. */
@@ -208,7 +216,7 @@ export type Search<T> = {
   readonly markWatchlisted?: ((record: T) => T) | undefined
   /** Counts the calls that may have been billed. */
   readonly paid?: { calls: number }
-  /** Set when a source does not have the number with this phone and these names. The search may fail nevertheless. */
+  /** What earlier searches for this verification have found out; filled by this one, which may fail nevertheless. */
   readonly seen?: Seen
   /** Writes that the sources are about to be asked, unless that is written already. Throws `NotBegun` if they must not be. */
   readonly begin: () => Promise<void>
@@ -222,9 +230,6 @@ export type Search<T> = {
   readonly secrets?: readonly string[]
   readonly trace?: Pick<RequestTrace, 'startAttempt'> | undefined
 }
-
-/** What a search has found out, also if it fails. */
-export type Seen = { hasMiss: boolean }
 
 type Outcome<T> = { readonly answer: Answer<T> } | { readonly failure: SourceError }
 
@@ -241,41 +246,62 @@ const CODE_OF_FAILURE: Readonly<Record<SourceFailure, ErrorCode>> = {
 export const sourceFailedError = (cause: SourceError): AppError =>
   new AppError(CODE_OF_FAILURE[cause.reason], { cause })
 
+/** What the sources have said so far. */
+function createFindings<T>({ continueOnNotFound, matches, markWatchlisted, seen = createSeen() }: Search<T>) {
+  let failure: SourceError | undefined
+  const isMatch = (answer: Answer<T>) => answer.found && (matches === undefined || matches(answer.record))
+  const endsSearch = (answer: Answer<T>) =>
+    answer.found ? !continueOnNotFound || isMatch(answer) : !continueOnNotFound && !seen.isWatchlisted
+  const mark = (answer: Answer<T>) => (seen.isWatchlisted ? toMarked(answer, markWatchlisted) : answer)
+  const recordFailure = (failed: SourceError): undefined => {
+    failure = failed
+    if (isOfGuess(failed)) seen.hasMiss = true
+  }
+  const recordMiss = ({ name, guard }: SourceQuery<T>, answer: Answer<T>): undefined => {
+    seen.hasMiss = true
+    if (answer.found) seen.hasRecord = true
+    if (guard && (answer.found || !answer.watchlisted)) seen.missedBy = [...seen.missedBy, name]
+  }
+  /** Records an outcome. Returns the answer if it ends the search. */
+  const record = (query: SourceQuery<T>, outcome: Outcome<T>): Answer<T> | undefined => {
+    if ('failure' in outcome) return recordFailure(outcome.failure)
+    const { answer } = outcome
+    if (!answer.found && answer.watchlisted) seen.isWatchlisted = true
+    return endsSearch(answer) ? mark(answer) : recordMiss(query, answer)
+  }
+  const fail = (failed: SourceError): void => {
+    failure = failed
+  }
+  /** The result of a search that found no record. */
+  const end = (queries: readonly SourceQuery<T>[], isSkipped: boolean, answer?: Answer<T>): Answer<T> => {
+    // A blocked number without a record is neither verified nor "not found".
+    if (seen.isWatchlisted && !seen.hasRecord) throw searchError(queries, undefined, failure)
+    if (answer) return answer
+    // A source that failed or was skipped might have the record.
+    if (seen.hasMiss && !failure && !isSkipped) return { found: false }
+    throw searchError(queries, failure?.reason, failure)
+  }
+  return { isMatch, record, fail, end }
+}
+
 /** The outcomes of one search so far, and the result that follows from them. */
 function createSearchProgress<T>(search: Search<T>) {
-  const { continueOnNotFound, matches, markWatchlisted, sourceAttempts, paid = { calls: 0 } } = search
-  const { seen = { hasMiss: false } } = search
+  const { sourceAttempts, paid = { calls: 0 } } = search
+  const { isMatch, record, fail, end } = createFindings(search)
   let isSkipped = false
-  let isWatchlisted = false
-  let failure: SourceError | undefined
   let lateAnswer: Answer<T> | undefined
   const late: Promise<Outcome<T>>[] = []
   const slow = createSlowCalls(paid)
   const { promise: endedLate, resolve: endLate } = Promise.withResolvers<{ late: Answer<T> }>()
-  const isMatch = (answer: Answer<T>) => answer.found && (matches === undefined || matches(answer.record))
-  const endsSearch = (answer: Answer<T>) =>
-    answer.found ? !continueOnNotFound || isMatch(answer) : !continueOnNotFound && !isWatchlisted
-  const mark = (answer: Answer<T>) => (isWatchlisted ? toMarked(answer, markWatchlisted) : answer)
-  const recordFailure = (guard: CallGuard | undefined, failed: SourceError): undefined => {
-    failure = failed
-    if (guard && isPaid(failed)) paid.calls += 1
-    if (isOfGuess(failed)) seen.hasMiss = true
-  }
-  /** Records an outcome. Returns the answer if it ends the search. */
-  const record = ({ guard }: Pick<SourceQuery<T>, 'guard'>, outcome: Outcome<T>): Answer<T> | undefined => {
-    if ('failure' in outcome) return recordFailure(guard, outcome.failure)
-    if (guard) paid.calls += 1
-    if (!outcome.answer.found && outcome.answer.watchlisted) isWatchlisted = true
-    if (endsSearch(outcome.answer)) return mark(outcome.answer)
-    seen.hasMiss = true
-    return undefined
+  const countPaid = ({ guard }: SourceQuery<T>, outcome: Outcome<T>): void => {
+    if (guard && (!('failure' in outcome) || isPaid(outcome.failure))) paid.calls += 1
   }
   /** Stops waiting for a query. It counts as paid until it is known that it is not, and its late answer may still end the search. */
-  const leaveRunning = ({ name }: SourceQuery<T>, outcome: Promise<Outcome<T>>, ms: number): undefined => {
+  const leaveRunning = (query: SourceQuery<T>, outcome: Promise<Outcome<T>>, ms: number): undefined => {
     late.push(outcome)
-    sourceAttempts.push({ name, result: 'slow', ms: Math.round(ms) })
+    sourceAttempts.push({ name: query.name, result: 'slow', ms: Math.round(ms) })
     const recordLate = (settled: Outcome<T>) => {
-      lateAnswer ??= record({}, settled)
+      lateAnswer ??= record(query, settled)
       if (lateAnswer) endLate({ late: lateAnswer })
     }
     slow.add(outcome, recordLate)
@@ -293,7 +319,7 @@ function createSearchProgress<T>(search: Search<T>) {
     },
     /** The deadline passed before this source was queried. */
     timeOut: ({ name }: SourceQuery<T>): void => {
-      failure = new SourceError(name, 'timeout', { problem: 'too_slow', sent: false, fault: 'deadline' })
+      fail(new SourceError(name, 'timeout', { problem: 'too_slow', sent: false, fault: 'deadline' }))
     },
     /** Returns the answer if it ends the search. With a permit, it waits only until the hedge is due. */
     take: async (
@@ -303,7 +329,10 @@ function createSearchProgress<T>(search: Search<T>) {
     ): Promise<Answer<T> | undefined> => {
       const startedAt = performance.now()
       const settled = await Promise.race([endedLate, permit ? waitUntilHedge(outcome, permit) : outcome])
-      if (settled && !('late' in settled)) return record(query, settled)
+      if (settled && !('late' in settled)) {
+        countPaid(query, settled)
+        return record(query, settled)
+      }
       // Also when the search ends here: the audit log names every source that was queried.
       leaveRunning(query, outcome, performance.now() - startedAt)
       return settled?.late
@@ -313,13 +342,7 @@ function createSearchProgress<T>(search: Search<T>) {
       if (answer && (late.length === 0 || isMatch(answer))) return answer
       const last = await Promise.race([endedLate, Promise.all(late)])
       if ('late' in last) return last.late
-      if (answer?.found) return answer
-      // A blocked number without a record is neither verified nor "not found".
-      if (isWatchlisted) throw searchError(queries, undefined, failure)
-      if (answer) return answer
-      // A source that failed or was skipped might have the record.
-      if (seen.hasMiss && !failure && !isSkipped) return { found: false }
-      throw searchError(queries, failure?.reason, failure)
+      return answer?.found ? answer : end(queries, isSkipped, answer)
     },
   }
 }

@@ -1,11 +1,5 @@
-import {
-  NotBegun,
-  queryInOrder,
-  type Search,
-  type Seen,
-  type SourceAttempt,
-  type SourceQuery,
-} from './failover.ts'
+import { NotBegun, queryInOrder, type Search, type SourceAttempt, type SourceQuery } from './failover.ts'
+import { addSeen, createSeen, isWorthKeeping, type Seen } from './seen.ts'
 import type { Answer } from './source.ts'
 
 /** Identical requests of one key share the calls to the sources, so that a double click is not paid for twice. */
@@ -27,11 +21,13 @@ export function createSingleFlight(): SingleFlight {
   const flights = new Map<string, Flight>()
   return {
     share: async <T>(question: readonly string[], queries: readonly SourceQuery<T>[], search: Search<T>) => {
-      const name = question.join('|')
-      for (let known = flights.get(name); known; known = flights.get(name)) {
+      // What a verification knows already decides whom it asks.
+      const known = search.seen && isWorthKeeping(search.seen) ? [JSON.stringify(search.seen)] : []
+      const name = [...question, ...known].join('|')
+      for (let shared = flights.get(name); shared; shared = flights.get(name)) {
         await search.begin()
-        if (await isOnlyRefused(known)) continue
-        return finish<T>(known, search)
+        if (await isOnlyRefused(shared)) continue
+        return finish<T>(shared, search)
       }
       const flight = start(queries, search)
       flights.set(name, flight)
@@ -54,12 +50,12 @@ async function finish<T>(flight: Flight, search: Search<T>): Promise<Answer<T>> 
     return (await flight.answer) as Answer<T>
   } finally {
     search.sourceAttempts.push(...flight.sourceAttempts)
-    if (search.seen) search.seen.hasMiss ||= flight.seen.hasMiss
+    if (search.seen) addSeen(search.seen, flight.seen)
   }
 }
 
 function start<T>(queries: readonly SourceQuery<T>[], search: Search<T>): Flight {
   const sourceAttempts: SourceAttempt[] = []
-  const seen = { hasMiss: false }
+  const seen = { ...(search.seen ?? createSeen()) }
   return { sourceAttempts, seen, answer: queryInOrder(queries, { ...search, sourceAttempts, seen }) }
 }

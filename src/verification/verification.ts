@@ -8,6 +8,7 @@ import { AppError, ERRORS, toErrorBody } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import { mask, toNewlyHidden, toReleasedFields } from '../keys/field-policy.ts'
 import type { SourceAttempt } from '../sources/failover.ts'
+import { createSeen, type Seen } from '../sources/seen.ts'
 import type { SingleFlight } from '../sources/single-flight.ts'
 import type { GuardedSource, Sources } from '../sources/source-chain.ts'
 import type { SpendLeases } from '../sources/spend-leases.ts'
@@ -30,8 +31,7 @@ export type Verification<T> = {
   readonly budget: CallBudget | undefined
   /** Calls made so far that may have been billed. */
   readonly paid: { calls: number }
-  /** Whether a source had no such number, or not with this phone. */
-  readonly seen: { hasMiss: boolean }
+  readonly seen: Seen
   readonly reference: string
   /** What all its audit rows have in common. */
   readonly auditFields: Omit<AuditEntry, 'phase'>
@@ -71,6 +71,7 @@ export function createVerification<T>(
   request: VerificationRequest,
   subject: string,
   budget: CallBudget | undefined,
+  seen = createSeen(),
 ): Verification<T> {
   const { reference } = request
   const sources = deps.sources[request.caller.mode][idType.kind]
@@ -80,7 +81,7 @@ export function createVerification<T>(
     request,
     budget,
     paid: { calls: 0 },
-    seen: { hasMiss: false },
+    seen,
     reference,
     auditFields: toAuditFields(idType, request, subject, reference),
     startedAt: toIsoTime(steadyNow()),

@@ -309,9 +309,9 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
     seed: 1,
     defect: {
       file: 'src/verification/queue/attempt.ts',
-      find: "const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt }",
+      find: "const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt, question }",
       replace:
-        "const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt }\n  await deps.store.events.append([toEvent(claimed, decision.outcome)])",
+        "const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt, question }\n  await deps.store.events.append([toEvent(asked, decision.outcome)])",
     },
   },
   'batch-told-early': {
@@ -427,7 +427,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
   'revocation-ignored': {
     says: 'the time of a revocation is compared the wrong way round',
     breaks: 'a revoked key is refused',
-    seed: 62,
+    seed: 87,
     defect: {
       file: 'src/keys/authenticate.ts',
       find: 'row.revokedAt !== undefined || row.mode',

@@ -77,7 +77,7 @@ describe('a blocked BVN', () => {
     expect(server.first.count()).toBe(1)
   })
 
-  it.each(['last', 'next'])('is 503 when no source has its record (TABBAT_NOT_FOUND=%s)', async (mode) => {
+  it.each(['stop', 'next'])('is 503 when no source has its record (TABBAT_NOT_FOUND=%s)', async (mode) => {
     const server = await openServer(mode === 'next' ? { TABBAT_NOT_FOUND: 'next' } : {})
     const unknown = '99345678901'
     // The simulated Prembly has no record of this number, so its reply is fixed to "blocked".
@@ -95,10 +95,13 @@ describe('a blocked BVN', () => {
     expect((await verify(server)).statusCode).toBe(503)
   })
 
-  it('is not verified with a phone that the record does not have', async () => {
-    const answer = await verify(await openServer(), OTHER_PHONE)
-    expect([answer.statusCode, answer.json().code]).toEqual([422, 'not_verified'])
-  })
+  it.each(['stop', 'next'])(
+    'is not verified with a phone that the record does not have (TABBAT_NOT_FOUND=%s)',
+    async (mode) => {
+      const answer = await verify(await openServer({ TABBAT_NOT_FOUND: mode }), OTHER_PHONE)
+      expect([answer.statusCode, answer.json().code]).toEqual([422, 'not_verified'])
+    },
+  )
 
   it('does not count against the source that reported it', async () => {
     const server = await openServer()

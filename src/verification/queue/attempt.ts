@@ -6,6 +6,7 @@ import { AppError, ERRORS, type ErrorCode } from '../../errors.ts'
 import type { Claimed, Finish, Retry } from '../../ledger/queue-rows.ts'
 import type { SourceAttempt } from '../../sources/failover.ts'
 import { NotBegun } from '../../sources/failover.ts'
+import { isWorthKeeping } from '../../sources/seen.ts'
 import { askAndMatch, toGuessEnd, toKept } from '../ask.ts'
 import { Commits } from '../commits.ts'
 import { BVN, type IdType, NIN } from '../id-type.ts'
@@ -23,7 +24,7 @@ import {
 import { toGuess } from '../verification-request.ts'
 import type { QueueDeps } from './open-queue.ts'
 import { toCodeResponse, toErrorResponse } from './pending-response.ts'
-import { openQuestion, type Question, sealAnswer } from './sealed-question.ts'
+import { openQuestion, type Question, sealAgain, sealAnswer } from './sealed-question.ts'
 import { toRetryDelay } from './verify-later.ts'
 
 type Attempted = {
@@ -70,7 +71,7 @@ async function attemptAs<T extends object>(
     const response = toStoredResponse(verification, decision) ?? toFinalResponse(verification, decision)
     // After an erasure the lease is lost, and nothing about the person is stored.
     if (response) await endAsked(verification, commits, asked, response, decision)
-    else await retry(verification, commits, claimed, decision)
+    else await retry(verification, commits, asked, decision)
     return { sourceAttempts, ...('error' in decision && toBug(decision.error)) }
   } catch (error) {
     const limit = toLimitError(error)
@@ -179,16 +180,19 @@ function tellEnd({ announce, signals }: QueueDeps, { event, reference, outcome }
 async function retry<T>(
   verification: Verification<T>,
   commits: Commits,
-  claimed: Claimed,
+  asked: Claimed & { readonly opened: Question },
   decision: Decision<T>,
 ): Promise<void> {
-  const { deps, sourceAttempts, budget } = verification
-  const { reference, lease, attempts, paidCalls } = claimed
+  const { deps, sourceAttempts, budget, seen } = verification
+  const { reference, lease, attempts, paidCalls } = asked
   const isAttempt = sourceAttempts.some(({ result }) => !SKIPPED.includes(result))
   const wasPaid = (budget?.used ?? 0) > paidCalls
   // The few paid calls of a verification are not used up within seconds.
   const delayMs = toRetryDelay(deps.queue.settings, wasPaid ? Number.POSITIVE_INFINITY : attempts + 1)
-  const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt }
+  const question = isWorthKeeping(seen)
+    ? sealAgain(deps.queue.keyring, reference, asked.opened, seen)
+    : undefined
+  const change: Retry = { kind: 'retry', reference, lease, delayMs, isAttempt, question }
   await commits.end({
     entry: toAttempt(verification, decision.outcome),
     guess: toGuessEnd(verification, decision),
@@ -207,7 +211,7 @@ const SKIPPED: readonly SourceAttempt['result'][] = [
 
 /** Without a verification it has ended here: `bug` is why its question cannot be opened, if that is the reason. */
 type Opened<T> =
-  | { readonly verification: Verification<T>; readonly asked: Asked }
+  | { readonly verification: Verification<T>; readonly asked: Asked & { readonly opened: Question } }
   | { readonly bug?: unknown }
 
 /** A verification whose question was opened. */
@@ -240,11 +244,11 @@ async function openClaimed<T>(
     return { bug: error }
   }
   const unused = { reference, idempotencyKey: undefined, trace: undefined, startedAt: performance.now() }
-  const { requireMatch, fingerprint, lineage: _lineage, ...rest } = question
+  const { requireMatch, fingerprint, lineage: _lineage, seen, ...rest } = question
   const request = { ...rest, ...unused, caller: { ...caller, requireMatch } }
   const budget = { payer: { reference, lease }, most: settings.paidCalls, used, lastFailure: undefined }
-  const verification = createVerification(deps, idType, request, toSubject(claimed), budget)
-  return { verification, asked: { ...claimed, fingerprint } }
+  const verification = createVerification(deps, idType, request, toSubject(claimed), budget, seen)
+  return { verification, asked: { ...claimed, fingerprint, opened: question } }
 }
 
 const toSubject = ({ subject }: Claimed) => Buffer.from(subject).toString('hex')

@@ -1,6 +1,7 @@
 import type { RequireMatch } from '../../contract/person.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { BrokenSeal, seal, toAssociatedData, unseal } from '../../crypto/seal.ts'
+import { isWorthKeeping, type Seen } from '../../sources/seen.ts'
 import { openStoredResponse, type StoredResponse, sealStoredResponse } from '../idempotency.ts'
 import type { VerificationRequest } from '../verification-request.ts'
 
@@ -15,6 +16,8 @@ export type Question = Omit<
   readonly fingerprint?: string | undefined
   /** Of the key that asked. Undefined in what 0.3.0 has sealed. */
   readonly lineage?: string | undefined
+  /** What earlier attempts have found out, if the next one is to know it. */
+  readonly seen?: Seen | undefined
 }
 
 const toBound = (reference: string) => toAssociatedData('queued_verifications', Buffer.from(reference), 1)
@@ -25,6 +28,7 @@ export function sealQuestion(
   reference: string,
   request: VerificationRequest,
   fingerprint?: Buffer,
+  seen?: Seen,
 ): Buffer {
   const { caller: _caller, startedAt: _startedAt, idempotencyKey: _key, trace: _trace, ...rest } = request
   const { reference: _reference, place: _place, ...asked } = rest
@@ -34,7 +38,18 @@ export function sealQuestion(
     fingerprint: fingerprint?.toString('hex'),
     lineage: request.caller.lineage,
   }
-  return seal(keyring.queue, Buffer.from(JSON.stringify(question)), toBound(reference))
+  return sealAgain(keyring, reference, question, seen)
+}
+
+/** With what was found out meanwhile. */
+export function sealAgain(
+  keyring: Pick<Keyring, 'queue'>,
+  reference: string,
+  question: Question,
+  seen: Seen | undefined,
+): Buffer {
+  const text = JSON.stringify({ ...question, seen: seen && isWorthKeeping(seen) ? seen : undefined })
+  return seal(keyring.queue, Buffer.from(text), toBound(reference))
 }
 
 /** Throws BrokenSeal for the question of another key. Without a lineage, any is opened. */

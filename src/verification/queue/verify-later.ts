@@ -188,7 +188,7 @@ function toEnqueue<T>(verification: Verification<T>, { claim, delayMs, paidCalls
       paidCalls,
       idempotency: claim?.id.name,
       subject: Buffer.from(auditFields.subject ?? '', 'hex'),
-      question: sealQuestion(keyring, reference, request, claim?.fingerprint),
+      question: sealQuestion(keyring, reference, request, claim?.fingerprint, verification.seen),
     },
   }
 }

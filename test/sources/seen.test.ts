@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest'
+import { queryInOrder, type Search, type SourceQuery } from '../../src/sources/failover.ts'
+import { createSeen, type Seen } from '../../src/sources/seen.ts'
+import { createSingleFlight } from '../../src/sources/single-flight.ts'
+import type { Answer } from '../../src/sources/source.ts'
+import {
+  answering,
+  createGuard,
+  createPermit,
+  createSearch,
+  failing,
+  listAttempts,
+  NOT_FOUND,
+  PERSON,
+  type Person,
+  readCode,
+} from './search-setup.ts'
+
+const BLOCKED: Answer<Person> = { found: false, watchlisted: true }
+const isOther = () => false
+const searchNext = (seen: Seen, options: Partial<Search<Person>> = {}) =>
+  createSearch({ continueOnNotFound: true, seen, ...options })
+
+/** What a search that failed has found out. */
+async function see(sources: SourceQuery<Person>[], options: Partial<Search<Person>> = {}): Promise<Seen> {
+  const seen = createSeen()
+  expect(await readCode(queryInOrder(sources, searchNext(seen, options)))).toMatch(/^source_/)
+  return seen
+}
+
+describe('what a search that failed has found out', () => {
+  it('is who has no such person, and whose record has another phone', async () => {
+    const missed = await see([answering('a', NOT_FOUND), failing('b', 'unreachable')])
+    expect(missed).toEqual({ hasMiss: true, hasRecord: false, isWatchlisted: false, missedBy: ['a'] })
+    const differs = await see([answering('a', PERSON), failing('b', 'unreachable')], { matches: isOther })
+    expect(differs).toEqual({ hasMiss: true, hasRecord: true, isWatchlisted: false, missedBy: ['a'] })
+  })
+
+  it('is that the number is blocked, although who said it has no record and may have one later', async () => {
+    const blocked = await see([answering('a', BLOCKED), failing('b', 'unreachable')])
+    expect(blocked).toEqual({ hasMiss: true, hasRecord: false, isWatchlisted: true, missedBy: [] })
+  })
+
+  it('is not that our own registry has no such person: asking it again costs nothing', async () => {
+    const own: SourceQuery<Person> = { name: 'registry', query: async () => NOT_FOUND }
+    expect((await see([own, failing('b', 'unreachable')])).missedBy).toEqual([])
+  })
+
+  it('is nothing about a source that failed', async () => {
+    expect(await see([failing('a', 'timeout'), failing('b', 'unreachable')])).toEqual(createSeen())
+  })
+
+  it('includes the answer that a slow source gave later', async () => {
+    const { promise, resolve } = Promise.withResolvers<Answer<Person>>()
+    const slow = { name: 'a', guard: createGuard('a', { admit: createPermit(true) }), query: () => promise }
+    const next = failing('b', 'refused')
+    const answered = { ...next, query: () => next.query().finally(() => resolve(NOT_FOUND)) }
+    expect((await see([slow, answered])).missedBy).toEqual(['a'])
+  })
+})
+
+describe('the next search for the same verification', () => {
+  it('does not pay who has no such person again, and ends as not found if the others have none', async () => {
+    const search = searchNext({ ...createSeen(), hasMiss: true, missedBy: ['a'] })
+    const answer = await queryInOrder([answering('a', PERSON), answering('b', NOT_FOUND)], search)
+    expect(answer).toEqual({ found: false })
+    expect(listAttempts(search)).toEqual(['b not_found'])
+  })
+
+  it('asks again if no other is left', async () => {
+    const search = searchNext({ ...createSeen(), hasMiss: true, missedBy: ['a'] })
+    expect(await queryInOrder([answering('a', PERSON)], search)).toBe(PERSON)
+  })
+
+  it('marks the record of a number that was blocked, and is no "not found" without one', async () => {
+    const blocked = { ...createSeen(), hasMiss: true, isWatchlisted: true }
+    const markWatchlisted = (record: Person) => ({ ...record, isMarked: true })
+    const marked = await queryInOrder(
+      [answering('b', PERSON)],
+      searchNext({ ...blocked }, { markWatchlisted }),
+    )
+    expect(marked).toMatchObject({ record: { isMarked: true } })
+    const none = queryInOrder([answering('b', NOT_FOUND)], searchNext({ ...blocked }))
+    expect(await readCode(none)).toBe('source_unavailable')
+  })
+
+  it('is not joined by one that knows less, and tells who joins it what it found out', async () => {
+    const { share } = createSingleFlight()
+    const known = { ...createSeen(), hasMiss: true, missedBy: ['a'] }
+    const sources = () => [answering('a', NOT_FOUND), failing('b', 'unreachable')]
+    const searches = [searchNext({ ...known }), searchNext(createSeen()), searchNext(createSeen())]
+    const codes = searches.map((search) => readCode(share(['nin', '1'], sources(), search)))
+    expect(await Promise.all(codes)).toEqual(Array(3).fill('source_unavailable'))
+    expect(searches.map(listAttempts)).toEqual([
+      ['b unreachable'],
+      ...Array(2).fill(['a not_found', 'b unreachable']),
+    ])
+    expect(searches.map(({ seen }) => seen)).toEqual(Array(3).fill(known))
+  })
+})
