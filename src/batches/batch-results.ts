@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { toCsvLine } from '../contract/csv.ts'
 import { DETAIL_FIELDS } from '../contract/person.ts'
 import { steadyNow } from '../contract/time.ts'
@@ -6,6 +7,7 @@ import type { Kind } from '../crypto/mac.ts'
 import { AppError, ERRORS, type ErrorCode } from '../errors.ts'
 import type { Caller } from '../keys/caller.ts'
 import { toFieldNames } from '../registry/import/record-fields.ts'
+import { renewMediaLinks } from '../registry/media-link.ts'
 import { NIN } from '../verification/id-type.ts'
 import type { StoredResponse } from '../verification/idempotency.ts'
 import { type Levels, readMatchText } from '../verification/match-details.ts'
@@ -47,6 +49,8 @@ type Deps = {
   readonly table: Pick<BatchTable, 'listResults'>
   readonly queue: Pick<QueueDeps, 'keyring' | 'settings' | 'findCaller'>
   readonly turns: Turns
+  /** Signs links to pictures. */
+  readonly pictureKey: () => KeyObject
 }
 
 /** The key that reads, as it is now. */
@@ -57,7 +61,7 @@ export type Reader = Pick<Caller, 'keyId' | 'scopes' | 'hidden' | 'lineage'>
  * long this takes: a key that is revoked meanwhile ends it.
  */
 export async function* writeResults(
-  { table, queue, turns }: Deps,
+  { table, queue, turns, pictureKey }: Deps,
   id: string,
   type: ResultType,
   caller: Reader,
@@ -73,7 +77,8 @@ export async function* writeResults(
     const readPage = async () => {
       const reader = await findReader()
       const rows = await table.listResults(id, { afterLine, most: ROWS_AT_ONCE, keepMs }, steadyNow())
-      const text = rows.map((row) => toLine(toResultRow(queue.keyring, row, reader))).join('')
+      const keys = { ...queue, pictureKey: pictureKey() }
+      const text = rows.map((row) => toLine(toResultRow(keys, row, reader))).join('')
       return { text, last: rows.length < ROWS_AT_ONCE ? undefined : rows.at(-1)?.line }
     }
     const { text, last } = await turns.take(caller.lineage, readPage)
@@ -107,7 +112,9 @@ const NO_ANSWER = {
   data: null,
 } as const
 
-function toResultRow(keyring: Keyring, row: BatchResult, reader: Reader): ResultRow {
+type Keys = { readonly keyring: Keyring; readonly pictureKey: KeyObject }
+
+function toResultRow({ keyring, pictureKey }: Keys, row: BatchResult, reader: Reader): ResultRow {
   const { line, reference, operation = null, refusals, answer } = row
   const about = { line, reference: openRowLabel(keyring, row), operation }
   if (refusals !== undefined)
@@ -117,7 +124,9 @@ function toResultRow(keyring: Keyring, row: BatchResult, reader: Reader): Result
     const isReadable = mayRead(reader.scopes, row.operation)
     const stored = openAnswer(keyring, reference, answer, reader.lineage)
     const kind = operation === NIN.operation ? 'nin' : 'bvn'
-    const answered = isReadable ? toAnswer(toStillVisible(stored, kind, reader)) : toFailure('forbidden')
+    const visible = toStillVisible(stored, kind, reader)
+    const body = renewMediaLinks(pictureKey, visible.body, reader.keyId)
+    const answered = isReadable ? toAnswer({ ...visible, body }) : toFailure('forbidden')
     return { ...about, state: row.state === 'expired' ? 'expired' : 'done', ...answered }
   }
   const state = toState(row)

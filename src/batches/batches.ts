@@ -58,6 +58,8 @@ type BatchDeps = {
   readonly table: BatchTable
   readonly audit: AuditLog
   readonly queue: QueueDeps
+  /** Signs links to pictures. */
+  readonly pictureKey: () => KeyObject
   /** Hashes numbers. */
   readonly subjectKey: KeyObject
   /** Of one key. */
@@ -73,18 +75,20 @@ type Deps = {
   readonly store: { readonly batches: BatchTable }
   readonly audit: AuditLog
   readonly queue: QueueDeps
+  readonly pictureKey: () => KeyObject
   readonly log: Log
 }
 
 /** Batches, with the feeder that moves their rows to the queue. */
 export const openBatches = (
   config: BatchSettings & Pick<BatchDeps, 'purposes'>,
-  { store, audit, queue, log }: Deps,
+  { store, audit, queue, pictureKey, log }: Deps,
 ): Batches =>
   createBatches({
     table: store.batches,
     audit,
     queue,
+    pictureKey,
     subjectKey: queue.keyring.subject,
     rowsPerMinute: config.batchRate,
     mostBatches: config.batchesPerKey,
@@ -93,7 +97,7 @@ export const openBatches = (
   })
 
 function createBatches(deps: BatchDeps): Batches {
-  const { table, audit, queue, rowsPerMinute } = deps
+  const { table, audit, queue, pictureKey, rowsPerMinute } = deps
   const { keepMs } = queue.settings
   const feeder = startBatchFeeder(deps)
   const turns = createTurns()
@@ -120,7 +124,7 @@ function createBatches(deps: BatchDeps): Batches {
     readResults: async (id, type, caller) => {
       const { keyId: key_id, mode } = caller
       await audit.record([{ phase: 'batch_read', key_id, mode, request_reference: id, outcome: 'ok' }])
-      return writeResults({ table, queue, turns }, id, type, caller)
+      return writeResults({ table, queue, turns, pictureKey }, id, type, caller)
     },
     stop: async (batch, actor) => {
       if (batch.endedAt !== undefined) return

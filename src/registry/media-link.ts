@@ -39,14 +39,33 @@ function toMediaPath(key: KeyObject, mediaId: string, keyId: string, now = stead
   return `/media/${bytes.toString('base64url')}`
 }
 
+/** A path as those of `toMediaPath`, at the end of a text in JSON. */
+const TOKENS = new RegExp(`/media/([\\w-]{${Math.ceil(((BODY_BYTES + SIGNATURE_BYTES) * 4) / 3)}})(?=")`, 'g')
+
+/** The links to pictures in a stored answer, made again for the API key that reads it. Others are returned unchanged. */
+export const renewMediaLinks = (key: KeyObject, json: string, keyId: string): string =>
+  json.replace(TOKENS, (path, token: string) => {
+    const link = readToken(key, token)
+    return link ? toMediaPath(key, link.mediaId.toString('hex'), keyId) : path
+  })
+
 /** Undefined when the link is forged, changed or expired. Does not check whether its API key is still valid. */
 export function openMediaToken(key: KeyObject, token: string, now = steadyNow()): MediaLink | undefined {
+  const link = readToken(key, token)
+  return link && link.expiresAt > now ? link : undefined
+}
+
+/** Undefined when the link is forged or changed. */
+function readToken(key: KeyObject, token: string): (MediaLink & { readonly expiresAt: number }) | undefined {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== BODY_BYTES + SIGNATURE_BYTES || bytes.toString('base64url') !== token) return undefined
   const body = bytes.subarray(0, BODY_BYTES)
   if (!timingSafeEqual(sign(key, body), bytes.subarray(BODY_BYTES))) return undefined
-  if (body.readUIntBE(ID_BYTES, TIME_BYTES) <= now) return undefined
-  return { mediaId: body.subarray(0, ID_BYTES), keyId: body.toString('latin1', ID_BYTES + TIME_BYTES) }
+  return {
+    mediaId: body.subarray(0, ID_BYTES),
+    keyId: body.toString('latin1', ID_BYTES + TIME_BYTES),
+    expiresAt: body.readUIntBE(ID_BYTES, TIME_BYTES),
+  }
 }
 
 const sign = (key: KeyObject, body: Uint8Array) => toMac(key, body).subarray(0, SIGNATURE_BYTES)

@@ -60,7 +60,8 @@ export async function createContext(
   const measured = { sourceChain, audit, webhooks, queue, certificate }
   const described = { ...measured, ...requestLog, store, log, workerNumber, node, isDemo: base.isDemo }
   const telemetry = await openTelemetry(config, described)
-  const batches = openBatches(config, { store, audit, queue, log })
+  const pictureKey = () => base.keyring()['media-url']
+  const batches = openBatches(config, { store, audit, queue, pictureKey, log })
   const cleanedUp = [guessLimit, idempotency, sourceChain, nodes, webhooks, batches, toCleanup(queue)]
   const retention = createRetention(config, { store, audit, keyring, log, workerNumber })
   const cleanupConfig = { ...config, keyring, workerNumber, recent }
@@ -79,7 +80,7 @@ export async function createContext(
     webhooks,
     revocations: keepRevocationsFile({ tables: store, keyring, config, log, workerNumber }),
     subjectKey: keyring.subject,
-    pictureKey: () => base.keyring()['media-url'],
+    pictureKey,
     toSubjectHash: (kind, number) => toBlindIndexText(keyring.subject, kind, number),
     sources: sourceChain.sources,
     sourceChain,

@@ -16,7 +16,9 @@ function open(findCaller: () => Promise<Caller | undefined> = async () => CALLER
       Array.from({ length: Math.min(most, ROWS - afterLine) }, (_, at) => toRow(afterLine + at + 1)),
   }
   const queue = { settings: { keepMs: 1000 }, findCaller }
-  const deps = { table, queue, turns: createTurns() } as unknown as Parameters<typeof writeResults>[0]
+  const deps = { table, queue, turns: createTurns(), pictureKey: () => {} } as unknown as Parameters<
+    typeof writeResults
+  >[0]
   return writeResults(deps, 'bat_1', 'application/x-ndjson', CALLER as Reader)
 }
 

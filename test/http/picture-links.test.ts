@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import { revokeKey } from '../../src/keys/manage.ts'
 import { rotateRoot } from '../../src/registry/rotate.ts'
@@ -12,6 +12,7 @@ const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
 const NIN = '63000000001'
 const opened: { close: () => Promise<unknown> }[] = []
 afterEach(async () => {
+  vi.restoreAllMocks()
   for (const each of opened.splice(0).reverse()) await each.close()
 })
 
@@ -38,11 +39,33 @@ async function openServer(engine: string, settings: Record<string, string> = {})
     const { data } = (await answer.json()) as { data: { personal_info: { image_url: string } } }
     return data.personal_info.image_url
   }
+  const call = async (path: string, key: string, body?: object, headers = {}) => {
+    const answer = await fetch(`${url}/api/v2/kyc/${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: { ...bearer(key), 'content-type': 'application/json', ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return answer.json() as Promise<Answered>
+  }
   const rows = async () =>
     (await context.store.audit.bySubject(context.toSubjectHash('nin', NIN))).filter(
       ({ phase }) => phase === 'picture_fetched',
     )
-  return { ...server, url, verify, rows, key: await server.createKey({ mode: 'live' }) }
+  return { ...server, url, verify, call, rows, key: await server.createKey({ mode: 'live' }) }
+}
+
+type Answered = {
+  readonly data?: {
+    readonly id?: string
+    readonly request_reference?: string
+    readonly personal_info?: { readonly image_url: string }
+  }
+}
+
+/** The answer, when there is one. */
+async function whenAnswered(read: () => Promise<Answered>): Promise<string> {
+  await expect.poll(async () => (await read()).data?.personal_info !== undefined).toBe(true)
+  return (await read()).data?.personal_info?.image_url ?? ''
 }
 
 const statusOf = async (link: string) => (await fetch(link)).status
@@ -112,6 +135,23 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
     const answer = await fetch(new URL(link.pathname, await app.listen({ host: '127.0.0.1', port: 0 })))
     expect(answer.status).toBe(503)
     expect(await answer.json()).toMatchObject({ code: 'audit_unavailable' })
+  })
+
+  it('is new whenever the answer of a pending verification, or of a row of a batch, is read', async () => {
+    const { call, key } = await openServer(engine)
+    const asked = { nin: NIN, phone: PHONE }
+    const { data } = await call('verify-nin', key, asked, { prefer: 'respond-async' })
+    const batch = await call('batches', key, [{ operation: 'verify_nin', ...asked }])
+    const reads = [
+      () => call(`verifications/${data?.request_reference}`, key),
+      () => call(`batches/${batch.data?.id}/results`, key),
+    ]
+    const links = await Promise.all(reads.map(whenAnswered))
+    const now = Date.now.bind(Date)
+    vi.spyOn(Date, 'now').mockImplementation(() => now() + 16 * 60_000)
+    const later = await Promise.all(reads.map(whenAnswered))
+    expect(await Promise.all(links.map(statusOf))).toEqual([404, 404])
+    expect(await Promise.all(later.map(statusOf))).toEqual([200, 200])
   })
 
   it('has a rate limit of its own, apart from that of its key', async () => {

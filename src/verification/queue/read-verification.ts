@@ -4,6 +4,7 @@ import { steadyNow } from '../../contract/time.ts'
 import { AppError } from '../../errors.ts'
 import type { Caller } from '../../keys/caller.ts'
 import type { Queued } from '../../ledger/queue-rows.ts'
+import { renewMediaLinks } from '../../registry/media-link.ts'
 import { NIN } from '../id-type.ts'
 import type { VerificationResponse } from '../replay.ts'
 import { toAuditDetail, toStillVisible, type VerificationDeps } from '../verification.ts'
@@ -15,7 +16,7 @@ type Asked = { readonly reference: string; readonly caller: Caller; readonly req
 
 /** The answer of a verification that was queued, exactly as the verification would have given it, or `pending`. */
 export async function readVerification(
-  { audit, queue }: VerificationDeps,
+  { audit, queue, pictureKey }: VerificationDeps,
   asked: Asked,
 ): Promise<VerificationResponse> {
   const found = await find(queue.table, asked)
@@ -36,7 +37,8 @@ export async function readVerification(
   await audit.record([
     { ...toFields(found, caller), phase: 'replay', outcome, fields_released: released, detail },
   ])
-  return { ...stored, replayed: false, headers: toRetryHeaders(stored) }
+  const body = renewMediaLinks(pictureKey(), stored.body, caller.keyId)
+  return { ...stored, body, replayed: false, headers: toRetryHeaders(stored) }
 }
 
 /** How often a cancellation is tried when the verification changes between its reading and the commit. */

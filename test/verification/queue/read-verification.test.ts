@@ -46,6 +46,7 @@ function open(
         return refused.shift()
       },
     },
+    pictureKey: () => createSecretKey(Buffer.alloc(32, 2)),
     queue: {
       keyring,
       settings: { keepMs: 7000 },
