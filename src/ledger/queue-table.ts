@@ -1,7 +1,7 @@
 import { MODES } from '../contract/scope.ts'
 import { DAY_MS } from '../contract/time.ts'
 import type { Database, Row } from '../database/database.ts'
-import { toSharedNow } from '../database/database-clock.ts'
+import { MAX_CLOCK_SKEW_MS, toSharedNow } from '../database/database-clock.ts'
 import { defineTable, type Reader, type TableOf } from '../database/define-table.ts'
 import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
 import { enqueueInTx } from './queue-changes.ts'
@@ -118,6 +118,12 @@ function createWrites(database: Database, groups: QueueGroups) {
     ),
   )
   const { rows, text } = toUnpack(database)
+  const correctDue = database.prepare(
+    `UPDATE queued_verifications SET due_at = ${now('$1')},
+       expires_at = CASE WHEN expires_at > ${now('$1')} + CAST($3 AS BIGINT) THEN ${now('$1')} + CAST($3 AS BIGINT) ELSE expires_at END
+     WHERE lane IN ('single', 'batch') AND mode IN ('live', 'test') AND operation IN ('verify_nin', 'verify_bvn')
+       AND due_at > ${now('$1')} + CAST($2 AS BIGINT)`,
+  )
   const release = `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${now('$2')} FROM ${rows('$1')}
     WHERE queued.reference = ${text(0)} AND queued.lease = ${text(1)}`
   return {
@@ -139,6 +145,11 @@ function createWrites(database: Database, groups: QueueGroups) {
       const packed = packValues(leases.map(({ reference, lease }) => [reference, lease]))
       await database.prepare(release).run(packed, at)
     },
+    /** Makes due what a process wrote while its clock was ahead: no retry, lease or pace of a batch ends that late. */
+    correctDue: (
+      { longestRetryMs, limitMs }: { readonly longestRetryMs: number; readonly limitMs: number },
+      at: number,
+    ) => correctDue.run(at, longestRetryMs + MAX_CLOCK_SKEW_MS, limitMs),
     /**
      * Deletes some of the answers that are no longer kept, and later what is left of their rows; see delete-some.ts. Those of a
      * batch are kept until the given time after its end.

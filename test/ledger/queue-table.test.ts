@@ -72,6 +72,21 @@ describeEngines(ENGINES, (engine) => {
     (await store.queue.countPending()).map(({ lineage, lane, pending }) => `${lineage} ${lane} ${pending}`)
 
   describe('the queue', () => {
+    it('gives what was written while the clock was ahead as soon as that is corrected, and no retry earlier', async () => {
+      const [ahead, running, retried] = [toQueued(), toQueued(), toQueued({ delayMs: 15 * MINUTE })]
+      await enqueue(ahead, running)
+      expect(await claim(1)).toHaveLength(1)
+      await age(-30 * DAY_MS)
+      await enqueue(retried)
+      expect(await claim()).toEqual([])
+      await store.queue.correctDue({ longestRetryMs: 15 * MINUTE, limitMs: DAY_MS }, Date.now())
+      const claimed = await claim(10, { lease: 'node:2' })
+      expect(claimed.map(({ reference }) => reference).sort()).toEqual(
+        [ahead.reference, running.reference].sort(),
+      )
+      for (const { lifeMs } of claimed) expect(lifeMs).toBeLessThanOrEqual(DAY_MS)
+    })
+
     it('gives what is due, the longest due first, as it was added', async () => {
       const [later, first, second] = [
         toQueued({ delayMs: MINUTE }),

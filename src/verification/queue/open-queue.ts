@@ -65,8 +65,11 @@ export const openQueue = (
 })
 
 /** After that of batches. */
-export const toCleanup = ({ table, settings: { keepMs } }: QueueDeps) => ({
-  deleteExpired: () => table.deleteExpired(keepMs, steadyNow()),
+export const toCleanup = ({ table, settings }: QueueDeps) => ({
+  deleteExpired: async () => {
+    await table.correctDue(settings, steadyNow())
+    return table.deleteExpired(settings.keepMs, steadyNow())
+  },
 })
 
 /** How fast this process works on single verifications, for the time that callers are told to wait. */

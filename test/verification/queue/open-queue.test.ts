@@ -125,18 +125,22 @@ it('one worker is told of what is added', () => {
   expect(woken).toBe(1)
 })
 
-it('the queue has the settings of the server, and deletes what was kept long enough', async () => {
+it('the queue has the settings of the server, and a cleanup corrects times and deletes what was kept long enough', async () => {
   const config = {
     ...{ pendingLimit: 1, pendingKeep: 2, pendingRetry: 3, pendingRetryMax: 4, pendingWait: 5, paidCalls: 6 },
     ...{ pendingMaxPerKey: 7, pendingMax: 8, pendingConcurrency: 9, batchConcurrency: 10 },
   }
-  const deleted: number[] = []
-  const table = { listEnded: NONE, deleteExpired: async (keepMs: number) => deleted.push(keepMs) }
+  const cleaned: unknown[] = []
+  const table = {
+    listEnded: NONE,
+    correctDue: async (limits: object) => cleaned.push(limits),
+    deleteExpired: async (keepMs: number) => cleaned.push(keepMs),
+  }
   const queue = openQueue(config, { queue: table as never }, {} as never, {} as never)
   expect(queue.settings).toEqual({
     ...{ limitMs: 1, keepMs: 2, firstRetryMs: 3, longestRetryMs: 4, maxWaitMs: 5, paidCalls: 6 },
     ...{ limits: { perKey: 7, all: 8 }, concurrency: { single: 9, batch: 10 } },
   })
   await toCleanup(queue).deleteExpired()
-  expect(deleted).toEqual([2])
+  expect(cleaned).toEqual([queue.settings, 2])
 })
