@@ -2,6 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readArguments, toWhole } from '../build/tool-arguments.ts'
 import { archiveLog } from '../src/audit/archive/archive-log.ts'
 import { openWholeLog } from '../src/audit/archive/whole-log.ts'
 import { openAuditLog } from '../src/audit/audit-log.ts'
@@ -15,11 +16,13 @@ import { DAY_MS } from '../src/contract/time.ts'
 import { readTableSizes } from '../src/database/table-sizes.ts'
 import { fillAuditLog } from './audit-sample.ts'
 
-/**
- * How long an archive of the audit log takes, step by step, and how large it is: npm run bench:archive -- 1000000. With
- * TABBAT_DATABASE_URL, on an empty PostgreSQL database.
- */
-const ROWS = Number(process.argv[2] ?? 1_000_000)
+const HELP = `npm run bench:archive -- [rows]
+
+How long an archive of the audit log takes, step by step, and how large it is, for 1000000 rows or as many as you say. With
+TABBAT_DATABASE_URL, on an empty PostgreSQL database.`
+
+const [rows = '1000000'] = readArguments(HELP, {}, { positionals: 1 }).positionals
+const ROWS = toWhole('The number of rows', rows)
 const CHAINS = ['y2020m01-bench-1', 'y2020m01-bench-2']
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 7)))

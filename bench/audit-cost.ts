@@ -5,25 +5,29 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { parseArgs } from 'node:util'
+import { readArguments, toWhole } from '../build/tool-arguments.ts'
 import type { AuditLog } from '../src/audit/audit-log.ts'
 import { loadConfig } from '../src/context/config.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 import { createApiServer } from '../src/server/api-server.ts'
 import { createContext } from '../src/server/create-context.ts'
 
-/**
- * What the audit log costs: the same server with it and without it, in one process, asked in turns.
- * npm run bench:audit-cost -- --rounds 5 --seconds 2 --connections 64
- */
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '2' },
-    connections: { type: 'string', default: '64' },
-    serve: { type: 'string' },
-  },
+const HELP = `npm run bench:audit-cost -- [options]
+
+What the audit log costs: the same server with it and without it, in one process, asked in turns.
+
+  --rounds N       rounds, of which the median counts (5)
+  --seconds N      for each server in a round (2)
+  --connections N  callers (64)`
+
+const { values } = readArguments(HELP, {
+  rounds: { type: 'string', default: '5' },
+  seconds: { type: 'string', default: '2' },
+  connections: { type: 'string', default: '64' },
+  // Of the process that it starts.
+  serve: { type: 'string' },
 })
+for (const name of ['rounds', 'seconds', 'connections'] as const) toWhole(`--${name}`, values[name])
 
 type Ports = { readonly audited: number; readonly silent: number }
 type Variant = { readonly name: string; readonly port: keyof Ports; readonly hasHeader: boolean }

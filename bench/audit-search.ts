@@ -1,11 +1,7 @@
-/**
- * How long a page of a search of the audit log takes. `node bench/audit-search.ts FOLDER ROWS` fills a log in the folder if it has
- * none, and then searches it. With TABBAT_DATABASE_URL it is in PostgreSQL.
- */
-
 import { createSecretKey } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readArguments, refuse, toWhole } from '../build/tool-arguments.ts'
 import type { AuditFilter } from '../src/audit/audit-filter.ts'
 import { writeExtract } from '../src/audit/extract/write-extract.ts'
 import { searchAudit } from '../src/audit/search.ts'
@@ -14,7 +10,17 @@ import { createSigner } from '../src/audit/signing.ts'
 import { openStore, type Store } from '../src/context/store.ts'
 import { fillAuditLog } from './audit-sample.ts'
 
-const [folder = '', rows = '1000000'] = process.argv.slice(2)
+const HELP = `node bench/audit-search.ts FOLDER [rows]
+
+How long a page of a search of the audit log takes. Fills a log in the folder if it has none, with 1000000 rows or as many as you
+say, and then searches it. With TABBAT_DATABASE_URL it is in PostgreSQL.`
+
+const [folder = refuse('Name a folder.'), rows = '1000000'] = readArguments(
+  HELP,
+  {},
+  { positionals: 2 },
+).positionals
+const ROWS = toWhole('The number of rows', rows)
 const TURNS = 7
 const EXTRACTED = 50_000
 
@@ -65,7 +71,7 @@ mkdirSync(folder, { recursive: true })
 const store = await openStore({ dataDir: folder, databaseUrl: process.env.TABBAT_DATABASE_URL })
 const filled = join(folder, 'filled')
 if (!existsSync(filled)) {
-  await fillAuditLog(store, { rows: Number(rows), signer, folder })
+  await fillAuditLog(store, { rows: ROWS, signer, folder })
   writeFileSync(filled, rows)
 }
 await measureSearches(store)

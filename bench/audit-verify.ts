@@ -2,6 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readArguments, toWhole } from '../build/tool-arguments.ts'
 import { findCheckpointFile } from '../src/audit/checkpoint-file.ts'
 import { toPublicKey } from '../src/audit/open-checkpoint.ts'
 import { createSigner } from '../src/audit/signing.ts'
@@ -9,8 +10,12 @@ import { verifyStore } from '../src/audit/verify/verify-store.ts'
 import { openStore } from '../src/context/store.ts'
 import { fillAuditLog } from './audit-sample.ts'
 
-/** How fast `tabbat audit verify` is, and that it needs no more memory for more rows. */
-const ROWS = Number(process.argv[2] ?? 500_000)
+const HELP = `npm run bench:audit -- [rows]
+
+How fast tabbat audit verify is, and that it needs no more memory for more rows: 500000, or as many as you say.`
+
+const [given = '500000'] = readArguments(HELP, {}, { positionals: 1 }).positionals
+const ROWS = toWhole('The number of rows', given)
 
 const signer = createSigner(createSecretKey(Buffer.alloc(32, 7)))
 const publicKey = toPublicKey(signer.publicKey, 'The key')

@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readArguments, toChoices, toWhole } from '../build/tool-arguments.ts'
 import { toTable } from '../src/server/terminal.ts'
 import { execute } from '../test/postgres.ts'
 import { CURRENT } from './checkout.ts'
@@ -10,13 +11,11 @@ import { readTree } from './processes.ts'
 import { openSqliteRegistry } from './registry.ts'
 import { runMeasured } from './run-measured.ts'
 
-/**
- * How long `tabbat backup`, `backup check` and `restore` take, and how much memory.
- *
- *   npm run bench:backup -- [records] [sqlite|postgres]
- *
- * The first run fills the registry with `tabbat import`, and keeps it for the next.
- */
+const HELP = `npm run bench:backup -- [records] [sqlite|postgres]
+
+How long tabbat backup, backup check and restore take, and how much memory, with 1000000 records or as many as you say. The first
+run fills the registry with tabbat import, and keeps it for the next.`
+
 type Settings = Readonly<Record<string, string>>
 type Engine = {
   readonly name: string
@@ -26,8 +25,13 @@ type Engine = {
   readonly stop: () => Promise<void>
 }
 
-const [records = '1000000', only = 'sqlite,postgres'] = process.argv.slice(2)
-const COUNT = Number(records)
+const [records = '1000000', given = 'sqlite,postgres'] = readArguments(
+  HELP,
+  {},
+  { positionals: 2 },
+).positionals
+const COUNT = toWhole('The number of records', records)
+const only = toChoices('The database', given, ['sqlite', 'postgres'])
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))

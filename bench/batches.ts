@@ -6,16 +6,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
+import { readArguments, toWhole } from '../build/tool-arguments.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
 
-/**
- * Single verifications at a fixed rate: without a batch, while batches of 50 000 rows are uploaded one after the other, and while a
- * batch is running, in turn. Prints the latencies of each round and the ratios of the medians of the 99th percentiles. A batch runs
- * at the rate of the settings.
- *
- * node bench/batches.ts [requests per second] [seconds per round] [rounds]
- */
-const [perSecond = 200, seconds = 10, rounds = 3] = process.argv.slice(2).map(Number)
+const HELP = `npm run bench:batches -- [requests a second] [seconds of a round] [rounds]
+
+Single verifications at a fixed rate (200 10 3): without a batch, while batches of 50 000 rows are uploaded one after the other, and
+while a batch is running, in turn. Prints the latencies of each round and the ratios of the medians of the 99th percentiles. A batch
+runs at the rate of the settings.`
+
+const [perSecond = 200, seconds = 10, rounds = 3] = readArguments(
+  HELP,
+  {},
+  { positionals: 3 },
+).positionals.map((text) => toWhole('Each figure', text))
 
 const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-bench-batches-'))
 const env = {

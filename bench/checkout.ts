@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { refuse } from '../build/tool-arguments.ts'
 
 /** A folder with the sources and packages of one version of Tabbat. */
 export type Checkout = { readonly name: string; readonly root: string }
@@ -15,7 +16,9 @@ export const CACHE = join(tmpdir(), 'tabbat-bench-cache')
 /** The worktree of an earlier commit, made once and kept: `--against`. */
 export function openCheckout(commit: string, progress: (line: string) => void): Checkout {
   const git = (...args: string[]) => execFileSync('git', ['-C', ROOT, ...args], { encoding: 'utf8' }).trim()
-  const hash = git('rev-parse', '--verify', `${commit}^{commit}`)
+  const { stdout } = spawnSync('git', ['-C', ROOT, 'rev-parse', '--quiet', '--verify', `${commit}^{commit}`])
+  const hash = String(stdout).trim()
+  if (hash === '') refuse(`git knows no commit ${commit}.`)
   const name = hash.slice(0, 7)
   const root = join(CACHE, `checkout-${name}`)
   if (!existsSync(join(root, '.git'))) {

@@ -2,12 +2,15 @@ import { once } from 'node:events'
 import { createWriteStream, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readArguments, toChoice, toWhole } from '../build/tool-arguments.ts'
 import { toTable } from '../src/server/terminal.ts'
 import { toNinRecord } from '../src/sources/sandbox/nin-record.ts'
 import { startPostgres, whyNoPostgres } from '../test/postgres.ts'
 import { type Measured, runMeasured } from './run-measured.ts'
 
-/** How fast `tabbat import` is, and how much memory it takes: node bench/import.ts [rows] [ndjson|csv] */
+const HELP = `npm run bench:import -- [rows] [ndjson|csv]
+
+How fast tabbat import is, and how much memory it takes, with 1000000 rows of ndjson or as you say.`
 
 type Settings = Readonly<Record<string, string>>
 type Engine = {
@@ -17,8 +20,9 @@ type Engine = {
 }
 type Imported = Omit<Measured, 'stdout'> & { readonly records: number }
 
-const COUNT = Number(process.argv[2] ?? 1_000_000)
-const FORMAT = process.argv[3] === 'csv' ? 'csv' : 'ndjson'
+const [rows = '1000000', format = 'ndjson'] = readArguments(HELP, {}, { positionals: 2 }).positionals
+const COUNT = toWhole('The number of rows', rows)
+const FORMAT = toChoice('The format', format, ['ndjson', 'csv'])
 const FIRST_NIN = 10_000_000_000
 
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-import-'))

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readArguments, toChoices, toWhole } from '../build/tool-arguments.ts'
 
 /** What can be measured alone; all of it by default. */
 export const PARTS = [
@@ -37,44 +37,25 @@ How fast Tabbat is, beside bare node:http and others. Writes bench/results.json.
   --only PARTS       parts, separated by commas (all): ${PARTS.join(', ')}
   --no-peers         leave out Prism, Mockoon and Express
   --against COMMIT   measure an earlier commit in the same rounds
-  --json             print the report as JSON
-  --help             print this text`
+  --json             print the report as JSON`
 
 export function readOptions(): Options {
-  const { values } = parseArgs({
-    options: {
-      help: { type: 'boolean', short: 'h', default: false },
-      rounds: { type: 'string', default: '3' },
-      seconds: { type: 'string', default: '2' },
-      records: { type: 'string', default: '1000000' },
-      only: { type: 'string', default: PARTS.join(',') },
-      'no-peers': { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      against: { type: 'string' },
-    },
+  const { values } = readArguments(HELP, {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '2' },
+    records: { type: 'string', default: '1000000' },
+    only: { type: 'string', default: PARTS.join(',') },
+    'no-peers': { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    against: { type: 'string' },
   })
-  if (values.help) {
-    console.log(HELP)
-    process.exit()
-  }
   return {
     rounds: toWhole('--rounds', values.rounds),
     seconds: toWhole('--seconds', values.seconds),
     records: toWhole('--records', values.records),
-    parts: new Set(values.only.split(',').map(toPart)),
+    parts: new Set(toChoices('--only', values.only, PARTS)),
     peers: !values['no-peers'],
     json: values.json,
     against: values.against,
   }
-}
-
-export function toWhole(name: string, text: string): number {
-  if (/^[1-9]\d{0,7}$/.test(text)) return Number(text)
-  throw new Error(`${name} must be a whole number above 0`)
-}
-
-function toPart(text: string): Part {
-  const part = PARTS.find((name) => name === text.trim())
-  if (part) return part
-  throw new Error(`--only names parts, separated by commas: ${PARTS.join(', ')}`)
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments, refuse, toWhole } from '../build/tool-arguments.ts'
 import { loadConfig } from '../src/context/config.ts'
 import type { Context } from '../src/context/context.ts'
 import { SANDBOX_KEY } from '../src/keys/sandbox-key.ts'
@@ -9,20 +9,26 @@ import { createApiServer } from '../src/server/api-server.ts'
 import { createContext } from '../src/server/create-context.ts'
 import { createReference } from '../src/verification/verification-request.ts'
 
-/**
- * How fast pending verifications are accepted with an empty queue and with a long one, in turns on two servers of one process.
- * npm run bench:pending -- --pending 1000000 --rounds 5 --seconds 2
- * On PostgreSQL: --database postgres://…/empty --database postgres://…/full
- */
-const { values } = parseArgs({
-  options: {
-    pending: { type: 'string', default: '1000000' },
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '2' },
-    connections: { type: 'string', default: '32' },
-    database: { type: 'string', multiple: true, default: [] },
-  },
+const HELP = `npm run bench:pending -- [options]
+
+How fast pending verifications are accepted with an empty queue and with a long one, in turns on two servers of one process.
+
+  --pending N      how long the long one is (default 1000000)
+  --rounds N       rounds, of which the median counts (5)
+  --seconds N      for each server in a round (2)
+  --connections N  callers (32)
+  --database URL   on PostgreSQL: once for the empty queue and once for the long one`
+
+const { values } = readArguments(HELP, {
+  pending: { type: 'string', default: '1000000' },
+  rounds: { type: 'string', default: '5' },
+  seconds: { type: 'string', default: '2' },
+  connections: { type: 'string', default: '32' },
+  database: { type: 'string', multiple: true, default: [] },
 })
+const { database: databases, ...figures } = values
+for (const [name, figure] of Object.entries(figures)) toWhole(`--${name}`, figure)
+if (databases.length !== 0 && databases.length !== 2) refuse('--database must be given twice.')
 
 const ROWS_AT_ONCE = 5000
 const YEAR_MS = 365 * 86_400_000

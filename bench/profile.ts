@@ -1,21 +1,15 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments, refuse, toWhole } from '../build/tool-arguments.ts'
 import { CURRENT, ROOT } from './checkout.ts'
 import { load } from './load/generator.ts'
 import type { RequestSpec } from './load/request-spec.ts'
-import { toWhole } from './options.ts'
 import type { Stop } from './parts/live.ts'
 import { startVendor, toVendorEnv } from './parts/vendor.ts'
 import { openSqliteRegistry } from './registry.ts'
 import { CONNECTIONS, LOOKUPS, startTabbat, VERIFICATIONS } from './servers/tabbat.ts'
 
-/**
- * Where the time goes, as text: the functions in which each thread of the server was found most often, under load.
- * node bench/profile.ts verify-nin|verify-nin-live|verify-nin-live-key|vendor|lookup [--seconds 5] [--top 30] [--records 100000]
- * Live is with SQLite; -key sends an Idempotency-Key with each request; vendor asks one that answers at once.
- */
 type Profile = {
   readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[]
   readonly samples: readonly number[]
@@ -36,17 +30,26 @@ const REQUESTS: Readonly<Record<string, RequestSpec>> = {
   lookup: LOOKUPS['list-internet-bundles'],
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
+const HELP = `node bench/profile.ts ${Object.keys(REQUESTS).join('|')} [options]
+
+Where the time goes, as text: the functions in which each thread of the server was found most often, under load. Live is with
+SQLite; -key sends an Idempotency-Key with each request; vendor asks one that answers at once.
+
+  --seconds N  of load (default 5)
+  --top N      functions for each thread (30)
+  --records N  people of the registry, for live requests (100000)`
+
+const { values, positionals } = readArguments(
+  HELP,
+  {
     seconds: { type: 'string', default: '5' },
     top: { type: 'string', default: '30' },
     records: { type: 'string', default: '100000' },
   },
-})
+  { positionals: 1 },
+)
 const name = positionals[0] ?? ''
-const request = REQUESTS[name]
-if (!request) throw new Error(`Say what: ${Object.keys(REQUESTS).join(', ')}`)
+const request = REQUESTS[name] ?? refuse(`Say what: ${Object.keys(REQUESTS).join(', ')}.`)
 const top = toWhole('--top', values.top)
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-profile-'))
 try {

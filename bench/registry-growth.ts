@@ -1,15 +1,15 @@
-/**
- * Does a verification get slower as the registry grows? Two servers in one process, one with few records and one with many,
- * asked in turn; the figure is the ratio of their medians.
- *
- *   npm run bench:registry -- [few] [many] [rounds]
- *
- * `tabbat import` fills both. Each record takes about 1 kB in the file that is imported, and half of that in the
- * database, in the folder for temporary files.
- */
+const HELP = `npm run bench:registry -- [few] [many] [rounds]
+
+Does a verification get slower as the registry grows? Two servers in one process, one with few records and one with many (10000
+2000000 4000), asked in turn; the figure is the ratio of their medians.
+
+tabbat import fills both. Each record takes about 1 kB in the file that is imported, and half of that in the database, in the
+folder for temporary files.`
+
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readArguments, toWhole } from '../build/tool-arguments.ts'
 import { loadConfig } from '../src/context/config.ts'
 import { requestLocally } from '../src/http/local-request.ts'
 import { createApiServer } from '../src/server/api-server.ts'
@@ -18,7 +18,11 @@ import { CURRENT } from './checkout.ts'
 import { FIRST_NIN, toPhoneCore } from './load/request-spec.ts'
 import { fillRegistry, openPeople, readKey, settle } from './registry.ts'
 
-const [few = 10_000, many = 2_000_000, rounds = 4000] = process.argv.slice(2).map(Number)
+const [few = 10_000, many = 2_000_000, rounds = 4000] = readArguments(
+  HELP,
+  {},
+  { positionals: 3 },
+).positionals.map((text) => toWhole('Each figure', text))
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))

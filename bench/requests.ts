@@ -1,30 +1,34 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments, toChoices, toWhole } from '../build/tool-arguments.ts'
 import { openStore } from '../src/context/store.ts'
 import { createRequestLog } from '../src/requests/request-log.ts'
 import { searchRequests } from '../src/requests/search.ts'
 import { createReference } from '../src/verification/verification-request.ts'
 import { cores, move } from './cores.ts'
-import { toWhole } from './options.ts'
 import { type Figure, runRounds, type Variant } from './rounds.ts'
 import type { Server } from './servers/server.ts'
 import { LOOKUPS, startTabbat, VERIFICATIONS } from './servers/tabbat.ts'
 
-/**
- * What the request log costs a request: the log alone, in one process, with its writes to SQLite; then a server with it and one
- * without it, asked in turn. And how long a search takes.
- * npm run bench:requests -- --rounds 5 --seconds 2 --requests 1000000
- */
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '2' },
-    requests: { type: 'string', default: '1000000' },
-    only: { type: 'string', default: 'log,server' },
-  },
+const HELP = `npm run bench:requests -- [options]
+
+What the request log costs a request: the log alone, in one process, with its writes to SQLite; then a server with it and one
+without it, asked in turn. And how long a search takes.
+
+  --rounds N    rounds, of which the median counts (5)
+  --seconds N   for each server in a round (2)
+  --requests N  in the log alone (1000000)
+  --only PARTS  log, server or both, separated by a comma (log,server)`
+
+const { values } = readArguments(HELP, {
+  rounds: { type: 'string', default: '5' },
+  seconds: { type: 'string', default: '2' },
+  requests: { type: 'string', default: '1000000' },
+  only: { type: 'string', default: 'log,server' },
 })
+const parts = toChoices('--only', values.only, ['log', 'server'])
+const requests = toWhole('--requests', values.requests)
 const size = { rounds: toWhole('--rounds', values.rounds), seconds: toWhole('--seconds', values.seconds) }
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -32,8 +36,8 @@ move(cores.generator, [process.pid])
 /** Made before, because the server makes one for each verification in any case. */
 const REFERENCES = Array.from({ length: 50_000 }, () => createReference())
 
-if (values.only.includes('log')) await measureLog(toWhole('--requests', values.requests))
-if (values.only.includes('server')) await measureServers()
+if (parts.includes('log')) await measureLog(requests)
+if (parts.includes('server')) await measureServers()
 
 /** In steps, as a busy server has them: requests, then a turn of the event loop. */
 async function measureLog(count: number): Promise<void> {

@@ -4,18 +4,21 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readArguments } from '../build/tool-arguments.ts'
 import { loadConfig } from '../src/context/config.ts'
 import { createKey } from '../src/keys/manage.ts'
 import { createApiServer } from '../src/server/api-server.ts'
 import { createContext } from '../src/server/create-context.ts'
 import { findFreePort } from './servers/server.ts'
 
-/**
- * Counts the files and functions of src/ that one warm verification through a vendor passes on the main thread, by the coverage of
- * V8: the median of several, because a timer may fall into one. The vendor is a simulated one in a process of its own.
- *
- * node bench/road.ts [--list]
- */
+const HELP = `npm run bench:road -- [options]
+
+Counts the files and functions of src/ that one warm verification through a vendor passes on the main thread, by the coverage of
+V8: the median of several, because a timer may fall into one. The vendor is a simulated one in a process of its own.
+
+  --list  the files, too`
+
+const { list } = readArguments(HELP, { list: { type: 'boolean', default: false } }).values
 const WARM = 50
 const MEASURED = 9
 const dataDir = mkdtempSync(join(tmpdir(), 'tabbat-road-'))
@@ -89,7 +92,7 @@ for (let index = 0; index < MEASURED; index++) {
 await session.post('Profiler.stopPreciseCoverage')
 const files = measured.toSorted((one, other) => one.length - other.length)[MEASURED >> 1] ?? []
 const functions = files.reduce((sum, { called }) => sum + called, 0)
-if (process.argv.includes('--list')) for (const { file, called } of files) console.info(called, file)
+if (list) for (const { file, called } of files) console.info(called, file)
 console.info(`One verification through a vendor: ${files.length} files, ${functions} functions`)
 await app.close()
 await context.close()

@@ -3,25 +3,26 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments, toWhole } from '../build/tool-arguments.ts'
 import { openCheckout } from './checkout.ts'
 import { bind, cores, move } from './cores.ts'
-import { toWhole } from './options.ts'
 import { type Figure, runRounds, type Variant } from './rounds.ts'
 import type { Server } from './servers/server.ts'
 import { LOOKUPS, startTabbat, VERIFICATIONS } from './servers/tabbat.ts'
 
-/**
- * What OpenTelemetry costs a request: off, on with 10 % of the requests sampled, on with all, asked in turn. With --against, also
- * an earlier commit. The collector is a process of its own beside the load generator.
- * npm run bench:telemetry -- --rounds 5 --seconds 2 --against 039d453
- */
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '2' },
-    against: { type: 'string' },
-  },
+const HELP = `npm run bench:telemetry -- [options]
+
+What OpenTelemetry costs a request: off, on with 10 % of the requests sampled, on with all, asked in turn. The collector is a
+process of its own beside the load generator.
+
+  --rounds N        rounds, of which the median counts (5)
+  --seconds N       for each server in a round (2)
+  --against COMMIT  measure an earlier commit, too`
+
+const { values } = readArguments(HELP, {
+  rounds: { type: 'string', default: '5' },
+  seconds: { type: 'string', default: '2' },
+  against: { type: 'string' },
 })
 const size = { rounds: toWhole('--rounds', values.rounds), seconds: toWhole('--seconds', values.seconds) }
 const progress = (line: string) => void process.stderr.write(`${line}\n`)

@@ -1,23 +1,29 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { inject } from 'postject'
 import { bundle, listAssetFiles, listPackageFolders, listWorkers, MAIN, ROOT } from './bundle.ts'
 import { toLicences } from './licences.ts'
-import { findNode, findNodePackage } from './node-binary.ts'
+import { findNode, findNodePackage, listNodePackages } from './node-binary.ts'
 import { listConsoleFolders, toNodeComponent, toSbom } from './sbom.ts'
+import { readArguments, toChoice } from './tool-arguments.ts'
 
 /** Node.js searches its own file for this marker to find the embedded application. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
 const OWN = `${process.platform}-${process.arch}`
-const { out, target } = parseArgs({
-  options: {
-    out: { type: 'string', default: join(ROOT, 'dist') },
-    target: { type: 'string', default: OWN },
-  },
+const HELP = `npm run build:binary -- [options]
+
+Makes tabbat-<target>: Node.js with the program, the console and the catalogue inside.
+
+  --out FOLDER     where to (default dist)
+  --target TARGET  for another machine (default ${OWN}): ${[...listNodePackages().keys()].join(', ')}`
+
+const { out, target } = readArguments(HELP, {
+  out: { type: 'string', default: join(ROOT, 'dist') },
+  target: { type: 'string', default: OWN },
 }).values
+toChoice('--target', target, [...listNodePackages().keys()])
 const BINARY = join(out, `tabbat-${target}`)
 const WORK = join(out, `binary-parts-${target}`)
 

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import {
   compareWithOfficial,
   findNode,
@@ -10,21 +9,24 @@ import {
   nodeProblem,
   unpackNode,
 } from './node-binary.ts'
+import { readArguments } from './tool-arguments.ts'
 
-const { values } = parseArgs({
-  options: {
-    all: { type: 'boolean', default: false },
-    fetch: { type: 'boolean', default: false },
-    from: { type: 'string', default: 'https://nodejs.org/dist' },
-  },
+const HELP = `npm run build:check-node -- [options]
+
+Compares the installed Node.js with build/node-checksums.json.
+
+  --all       the packages of all platforms, as the registry gives them
+  --fetch     also the archives of nodejs.org
+  --from URL  the archives of a mirror (default https://nodejs.org/dist)`
+
+const { values } = readArguments(HELP, {
+  all: { type: 'boolean', default: false },
+  fetch: { type: 'boolean', default: false },
+  from: { type: 'string', default: 'https://nodejs.org/dist' },
 })
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
-/**
- * npm run build:check-node: compares the installed Node.js with build/node-checksums.json.
- * --all: the packages of all platforms, as the registry gives them. --fetch: also the archives of nodejs.org.
- */
 const own = `${process.platform}-${process.arch}`
 const chosen = values.all || values.fetch ? [...listNodePackages().values()] : [findNodePackage(own)]
 const folder = mkdtempSync(join(tmpdir(), 'tabbat-node-'))

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import type { Command } from 'commander'
 import { toCompletionScript } from '../src/cli/completion.ts'
@@ -10,6 +9,7 @@ import { createFullProgram } from '../src/cli/program.ts'
 import { VERSION } from '../src/version.ts'
 import { ROOT } from './bundle.ts'
 import { type PackedFile, toDebianPackage } from './deb-archive.ts'
+import { readArguments, toChoice } from './tool-arguments.ts'
 
 /** The processors that Debian has and executables are made for, and the glibc and libstdc++ that their Node.js needs. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' }
@@ -204,16 +204,21 @@ function wrap(text: string): string[] {
   return lines
 }
 
-/** npm run build:deb: a Debian package in dist/, from the executable that it builds first, or from the one in the folder --from. */
+const HELP = `npm run build:deb -- [options]
+
+Makes a Debian package, from the executable that it builds first.
+
+  --out FOLDER     where to (default dist)
+  --target TARGET  ${Object.keys(ARCHITECTURES).join(' or ')} (default: this machine)
+  --from FOLDER    build no executable, and take the one in this folder`
+
 async function main(): Promise<void> {
-  const { out, target, from } = parseArgs({
-    options: {
-      out: { type: 'string', default: join(ROOT, 'dist') },
-      target: { type: 'string', default: `${process.platform}-${process.arch}` },
-      from: { type: 'string' },
-    },
+  const { out, target, from } = readArguments(HELP, {
+    out: { type: 'string', default: join(ROOT, 'dist') },
+    target: { type: 'string', default: `${process.platform}-${process.arch}` },
+    from: { type: 'string' },
   }).values
-  toArchitecture(target)
+  toChoice('--target', target, Object.keys(ARCHITECTURES))
   if (from === undefined)
     execFileSync(process.execPath, [join(ROOT, 'build/binary.ts'), '--out', out, '--target', target], {
       stdio: ['ignore', 'ignore', 'inherit'],

@@ -1,15 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { ROOT } from './bundle.ts'
 import { findPython, type Python, packPhp, packPython } from './clients.ts'
 import { findNodePackage, toSha256 } from './node-binary.ts'
 import { toProvenance } from './provenance.ts'
 import { packNpm } from './tarball.ts'
+import { readArguments } from './tool-arguments.ts'
 
-const { out, target: targets } = parseArgs({
-  options: { out: { type: 'string', default: '' }, target: { type: 'string', multiple: true, default: [] } },
+const { out, target: targets } = readArguments('release.ts runs this in a new clone.', {
+  out: { type: 'string', default: '' },
+  target: { type: 'string', multiple: true, default: [] },
 }).values
 
 const run = (file: string, ...args: string[]) =>

@@ -13,10 +13,10 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve, sep } from 'node:path'
-import { parseArgs } from 'node:util'
 import { ROOT } from './bundle.ts'
 import { findPython } from './clients.ts'
-import { findNodePackage } from './node-binary.ts'
+import { findNodePackage, listNodePackages } from './node-binary.ts'
+import { readArguments, toChoice } from './tool-arguments.ts'
 
 const isInside = (path: string, folder: string) => `${path}${sep}`.startsWith(`${folder}${sep}`)
 
@@ -83,30 +83,56 @@ function signSums(out: string, key: KeyObject): void {
   writeFileSync(join(out, 'release.pub'), createPublicKey(key).export({ type: 'spki', format: 'pem' }))
 }
 
+const TARGET =
+  '  --target TARGET  executables for this machine; may be repeated (default: linux-x64 and linux-arm64)'
+const HELP = `npm run build:release -- [options]
+
+Makes the files of a release in one folder, by release-files.ts in a new clone of the last commit. With TABBAT_RELEASE_KEY, the
+file of a key, SHA256SUMS is signed.
+
+  --out FOLDER     where to (default dist/release); what is there is replaced
+${TARGET}
+  --commit COMMIT  another commit`
+
+const TARGETS = {
+  type: 'string' as const,
+  multiple: true as const,
+  default: ['linux-x64', 'linux-arm64'],
+}
+
+const refuseTargets = (targets: readonly string[]) =>
+  targets.map((target) => toChoice('--target', target, [...listNodePackages().keys()]))
+
+const TWICE = `npm run build:check -- [options]
+
+Makes the release of the last commit twice, in folders with different names and different settings of time zone, language and file
+rights, and compares the bytes.
+
+${TARGET}`
+
+/** The arguments of check-twice.ts. */
+export function readTargets(): readonly string[] {
+  return refuseTargets(readArguments(TWICE, { target: TARGETS }).values.target)
+}
+
 function release(): void {
-  const { values } = parseArgs({
-    options: {
-      out: { type: 'string', default: join(ROOT, 'dist/release') },
-      target: { type: 'string', multiple: true, default: ['linux-x64', 'linux-arm64'] },
-      commit: { type: 'string' },
-    },
+  const { values } = readArguments(HELP, {
+    out: { type: 'string', default: join(ROOT, 'dist/release') },
+    target: TARGETS,
+    commit: { type: 'string' },
   })
+  refuseTargets(values.target)
   const out = resolve(values.out)
   const problem = outProblem(out)
   if (problem !== undefined) throw new Error(problem)
   const keyFile = process.env.TABBAT_RELEASE_KEY
   const key = keyFile === undefined ? undefined : readReleaseKey(keyFile)
-  for (const target of values.target) findNodePackage(target)
   findPython()
   buildCommit(values.commit ?? readCommit(), values.target, out)
   if (key) signSums(out, key)
   process.stdout.write(readFileSync(join(out, 'SHA256SUMS'), 'utf8'))
 }
 
-/**
- * npm run build:release: the files of a release in one folder, made by release-files.ts in a new clone of the last commit, or of
- * --commit. With TABBAT_RELEASE_KEY, SHA256SUMS is signed.
- */
 if (import.meta.main)
   try {
     release()

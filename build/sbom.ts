@@ -1,11 +1,11 @@
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { rolldown } from 'rolldown'
 import { listPackageFolders, listWorkers, MAIN, ROOT, toRolldownOptions } from './bundle.ts'
 import { licenceProblems } from './licences.ts'
 import { type LockedPackage, listDependencies, readLock } from './lock-file.ts'
 import type { NodePackage } from './node-binary.ts'
+import { readArguments } from './tool-arguments.ts'
 
 type Component = { readonly 'bom-ref': string; readonly [field: string]: unknown }
 type Part = { readonly path: string; readonly component: Component }
@@ -161,9 +161,14 @@ async function listBundledFolders(): Promise<string[]> {
   return [...listPackageFolders([output]), ...listConsoleFolders()]
 }
 
-/** npm run sbom: writes the files without building anything else. --check: only compares the licences with the list. */
+const HELP = `npm run sbom -- [options]
+
+Writes dist/sbom.cdx.json and dist/sbom-development.cdx.json, without building anything else.
+
+  --check  write nothing, and only compare the licences with the list`
+
 if (import.meta.main) {
-  const { check } = parseArgs({ options: { check: { type: 'boolean', default: false } } }).values
+  const { check } = readArguments(HELP, { check: { type: 'boolean', default: false } }).values
   const folders = await listBundledFolders()
   const bundled = folders.map((folder) => folder.slice(folder.indexOf('/node_modules/') + 1))
   const locked = Object.keys(readLock().packages)

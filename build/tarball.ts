@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { ROOT } from './bundle.ts'
 import { stageFiles } from './clients.ts'
 import { readLock } from './lock-file.ts'
+import { readArguments } from './tool-arguments.ts'
 
 /** Packs a package whose dist/ was built, without npm's scripts, and returns the name of the file. */
 export function packNpm(folder: string, out: string): string {
@@ -63,8 +63,13 @@ function writeJson(path: string, value: object): void {
   chmodSync(path, 0o644)
 }
 
-/** npm run build:package: the npm package, as a file. */
+const HELP = `npm run build:package -- [options]
+
+Makes the npm package, as a file.
+
+  --out FOLDER  where to (default dist)`
+
 if (import.meta.main) {
-  const { out } = parseArgs({ options: { out: { type: 'string', default: join(ROOT, 'dist') } } }).values
+  const { out } = readArguments(HELP, { out: { type: 'string', default: join(ROOT, 'dist') } }).values
   process.stdout.write(`${join(out, packNpm(ROOT, out))}\n`)
 }

@@ -1,10 +1,16 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
+import { readArguments } from '../build/tool-arguments.ts'
 
-const { out: DIST } = parseArgs({
-  options: { out: { type: 'string', default: join(import.meta.dirname, 'dist') } },
+const HELP = `npm run build:console -- [options]
+
+Builds the web page.
+
+  --out FOLDER  where to (default console/dist)`
+
+const { out: DIST } = readArguments(HELP, {
+  out: { type: 'string', default: join(import.meta.dirname, 'dist') },
 }).values
 const say = (line: string) => process.stdout.write(`${line}\n`)
 

@@ -21,7 +21,7 @@ const NODES = 3
 const DATABASE = 'tabbat'
 
 /** `several`: TABBAT_DATABASE_URL names both servers. `one`: it names HAProxy, which finds the primary. */
-export type Hosts = 'several' | 'one'
+type Hosts = 'several' | 'one'
 
 export async function startCluster(hosts: Hosts, shutdownDelay = '3s'): Promise<Cluster> {
   const database = await startPatroni()

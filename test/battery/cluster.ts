@@ -1,10 +1,10 @@
-import { parseArgs } from 'node:util'
+import { readArguments, refuse, toChoice, toWhole } from '../../build/tool-arguments.ts'
 import { whyNoPatroni } from '../cluster/patroni.ts'
 import { waitUntil } from '../cluster/programs.ts'
 import { startTraffic } from '../cluster/traffic.ts'
 import { type ScenarioReport, toReportTable, toScenarioReport } from './cluster-report.ts'
 import { SCENARIOS, type Scenario } from './cluster-scenarios.ts'
-import { type Cluster, type Hosts, startCluster } from './cluster-setup.ts'
+import { type Cluster, startCluster } from './cluster-setup.ts'
 import { createLedger } from './ledger.ts'
 import { createCallers } from './load.ts'
 import { findAuditFaults, readAudit } from './place.ts'
@@ -17,20 +17,21 @@ Kills, restarts and stalls parts of a cluster under load: three nodes, HAProxy, 
   --repeat N     each of them so many times (1)
   --hosts one    one address of the database, that of HAProxy (several: the addresses of both servers)
   --json         print the figures as JSON
-  --help         print this text
 
 Scenarios:
 ${SCENARIOS.map(({ name }) => `  ${name}`).join('\n')}`
 
-const { values } = parseArgs({
-  options: {
-    help: { type: 'boolean', short: 'h', default: false },
-    only: { type: 'string', default: '' },
-    repeat: { type: 'string', default: '1' },
-    hosts: { type: 'string', default: 'several' },
-    json: { type: 'boolean', default: false },
-  },
+const { values } = readArguments(HELP, {
+  only: { type: 'string', default: '' },
+  repeat: { type: 'string', default: '1' },
+  hosts: { type: 'string', default: 'several' },
+  json: { type: 'boolean', default: false },
 })
+const times = toWhole('--repeat', values.repeat)
+const hosts = toChoice('--hosts', values.hosts, ['one', 'several'])
+const parts = values.only.split(',')
+const chosen = SCENARIOS.filter(({ name }) => parts.some((part) => name.includes(part)))
+if (chosen.length === 0) refuse(`No scenario has a name with "${values.only}".`)
 
 const CALLERS = 12
 /** Between two requests of a caller, so that nodes, databases and callers fit on two cores. */
@@ -49,22 +50,16 @@ await main()
 process.exit()
 
 async function main(): Promise<void> {
-  if (values.help) return console.log(HELP)
-  const parts = values.only.split(',')
-  const chosen = SCENARIOS.filter(({ name }) => parts.some((part) => name.includes(part)))
   const missing = whyNoPatroni()
-  if (chosen.length === 0) {
-    say(`No scenario has a name with "${values.only}". --help lists them.`)
-    process.exitCode = 1
-  } else if (missing !== undefined) say(`The battery of the cluster is skipped: ${missing}`)
-  else await runAll(chosen, values.hosts === 'one' ? 'one' : 'several')
+  if (missing !== undefined) say(`The battery of the cluster is skipped: ${missing}`)
+  else await runAll()
 }
 
-async function runAll(chosen: readonly Scenario[], hosts: Hosts): Promise<void> {
+async function runAll(): Promise<void> {
   const cluster = await startCluster(hosts)
   const reports: ScenarioReport[] = []
   try {
-    for (const scenario of chosen.flatMap((each) => Array(Number(values.repeat)).fill(each) as Scenario[])) {
+    for (const scenario of chosen.flatMap((each) => Array(times).fill(each) as Scenario[])) {
       const report = await play(cluster, scenario, (reports.length + 1) * IDS)
       say(`${scenario.name}: ${report.faults.join('; ') || 'as wanted'}`)
       reports.push(report)

@@ -2,17 +2,19 @@ import { execFileSync } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments } from '../../build/tool-arguments.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
 import { findProgram, runInBackground, waitUntil, whyMissing } from '../cluster/programs.ts'
 import { findFreePort } from '../free-port.ts'
 
-/**
- * Builds deploy/Containerfile with buildah on a Debian of its own (debootstrap), and runs the image as its user with a read-only
- * root. Needs root, and a network for the packages of Debian and npm.
- * npm run battery:container -- --base <folder>: a folder to keep the Debian in, for the next run.
- */
-const { values } = parseArgs({ options: { base: { type: 'string' } } })
+const HELP = `npm run battery:container -- [options]
+
+Builds deploy/Containerfile with buildah on a Debian of its own (debootstrap), and runs the image as its user with a read-only
+root. Needs root, and a network for the packages of Debian and npm.
+
+  --base FOLDER  keep the Debian in this folder, for the next run`
+
+const { values } = readArguments(HELP, { base: { type: 'string' } })
 
 const USER = 10001
 const IMAGES = { base: 'localhost/tabbat-base', build: 'localhost/tabbat-build', tabbat: 'localhost/tabbat' }

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readArguments, toWhole } from '../../build/tool-arguments.ts'
 import { startOwnPostgres, whyNoPostgres } from '../postgres.ts'
 import { newDataDir } from '../process/tabbat.ts'
 import { crashBatches } from './crash-batches.ts'
@@ -16,22 +16,30 @@ import {
 } from './crash-vendor.ts'
 import { crashWebhooks } from './crash-webhooks.ts'
 
-/**
- * npm run battery:crash -- --sqlite 200 --postgres 40 --webhooks 20 --pending 20 --batches 20
- *   --vendor-sqlite 200 --vendor-postgres 40 --vendor-nodes 20
- */
-const { values } = parseArgs({
-  options: {
-    sqlite: { type: 'string', default: '200' },
-    postgres: { type: 'string', default: '40' },
-    webhooks: { type: 'string', default: '20' },
-    pending: { type: 'string', default: '20' },
-    batches: { type: 'string', default: '20' },
-    'vendor-sqlite': { type: 'string', default: '20' },
-    'vendor-postgres': { type: 'string', default: '5' },
-    'vendor-nodes': { type: 'string', default: '5' },
-  },
+const HELP = `npm run battery:crash -- [options]
+
+Kills servers at work, starts them again, and compares what they have recorded with what callers and vendors saw. 0 leaves one out.
+
+  --sqlite N           rounds on SQLite (default 200)
+  --postgres N         on PostgreSQL (40)
+  --webhooks N         with events that are not delivered (20)
+  --pending N          with pending verifications (20)
+  --batches N          with batches (20)
+  --vendor-sqlite N    while a vendor is asked, on SQLite (20)
+  --vendor-postgres N  on PostgreSQL (5)
+  --vendor-nodes N     on two nodes (5)`
+
+const { values } = readArguments(HELP, {
+  sqlite: { type: 'string', default: '200' },
+  postgres: { type: 'string', default: '40' },
+  webhooks: { type: 'string', default: '20' },
+  pending: { type: 'string', default: '20' },
+  batches: { type: 'string', default: '20' },
+  'vendor-sqlite': { type: 'string', default: '20' },
+  'vendor-postgres': { type: 'string', default: '5' },
+  'vendor-nodes': { type: 'string', default: '5' },
 })
+for (const [name, rounds] of Object.entries(values)) toWhole(`--${name}`, rounds, 0)
 const say = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`)
 
 const missing = whyNoPostgres()

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments, toPositive } from '../../build/tool-arguments.ts'
 import { toTable } from '../../src/server/terminal.ts'
 import { runInBackground, waitUntil, whyMissing } from '../cluster/programs.ts'
 import { findFreePort } from '../free-port.ts'
@@ -10,14 +10,19 @@ import { startScrapedNode } from './dashboard-node.ts'
 import { drawPanels } from './dashboard-picture.ts'
 import { type Answer, askPrometheus, type Panel, toExpression } from './dashboard-query.ts'
 
-/**
- * A real node under a small load, scraped by a real Prometheus with the configuration and rules of deploy/prometheus. Asks every
- * panel of the dashboard for Grafana and every rule, and fails if one has no data. Some metrics are read once a minute. --picture draws the panels with Chromium.
- * npm run battery:dashboard -- --seconds 90 --picture panels.png
- */
-const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '90' }, picture: { type: 'string' } },
+const HELP = `npm run battery:dashboard -- [options]
+
+A real node under a small load, scraped by a real Prometheus with the configuration and rules of deploy/prometheus. Asks every
+panel of the dashboard for Grafana and every rule, and fails if one has no data.
+
+  --seconds N     how long the load lasts (default 90); some metrics are read once a minute
+  --picture FILE  draw the panels with Chromium`
+
+const { values } = readArguments(HELP, {
+  seconds: { type: 'string', default: '90' },
+  picture: { type: 'string' },
 })
+toPositive('--seconds', values.seconds)
 
 /** It compares with the day before. */
 const NEEDS_A_DAY = /offset 1d/

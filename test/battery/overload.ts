@@ -3,24 +3,31 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { parseArgs, promisify } from 'node:util'
+import { promisify } from 'node:util'
 import { CURRENT } from '../../bench/checkout.ts'
 import { bind, cores } from '../../bench/cores.ts'
 import { sendOnce } from '../../bench/load/request-spec.ts'
 import { readCpuSeconds, readMemoryBytes } from '../../bench/processes.ts'
 import type { Server } from '../../bench/servers/server.ts'
 import { startTabbat, toMain, VERIFICATIONS } from '../../bench/servers/tabbat.ts'
+import { readArguments, refuse, toPositive } from '../../build/tool-arguments.ts'
 import { toTable } from '../../src/server/terminal.ts'
 import type { Load, Loaded } from './overload-load.ts'
 
-/**
- * Goodput under more load than the server can serve.
- * npm run battery:overload -- --seconds 6 --json
- */
-const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '6' }, only: { type: 'string' }, json: { type: 'boolean' } },
+const HELP = `npm run battery:overload -- [options]
+
+Goodput under more load than the server can serve.
+
+  --seconds N  for each trial (default 6)
+  --only TEXT  trials whose name contains this text
+  --json       print the figures as JSON, one line for each trial`
+
+const { values } = readArguments(HELP, {
+  seconds: { type: 'string', default: '6' },
+  only: { type: 'string', default: '' },
+  json: { type: 'boolean', default: false },
 })
-const seconds = Number(values.seconds)
+const seconds = toPositive('--seconds', values.seconds)
 
 /**
  * What callers do. Without `times` each connection asks again as soon as it is answered (a closed loop), on 5 and 10 times as
@@ -62,6 +69,9 @@ const TRIALS: readonly Trial[] = [
   { name: '5 times the rate', connections: 1000, times: 5 },
   { name: '10 times the rate', connections: 1000, times: 10 },
 ]
+const chosen = TRIALS.filter(({ name }) => name.includes(values.only))
+if (chosen.length === 0)
+  refuse(`No trial has a name with "${values.only}": ${TRIALS.map(({ name }) => name).join('; ')}.`)
 
 const HEADING = [
   'trial',
@@ -95,8 +105,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 
 let capacity = 0
 const reports: Report[] = []
-for (const trial of TRIALS.filter(({ name }) => !values.only || name.includes(values.only)))
-  reports.push(await play(trial))
+for (const trial of chosen) reports.push(await play(trial))
 if (!values.json) process.stdout.write(`\n${toTable([HEADING, ...reports.map(toRow)])}\n`)
 if (reports.some((report) => toFaults(report).length > 0)) process.exitCode = 1
 

@@ -1,41 +1,57 @@
 import { fork } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments, refuse, toChoice, toPositive } from '../../build/tool-arguments.ts'
 import { toTable } from '../../src/server/terminal.ts'
 import { whyNoPostgres } from '../postgres.ts'
 import { drawSoak } from './soak-chart.ts'
 import { isWithin, judge, type Verdict } from './soak-judge.ts'
 import type { Engine, LaneReport, Message, Order } from './soak-lane.ts'
 
-/**
- * Hours at half of the capacity, with vendors that flap, batches, webhooks, pruning, archives, backups and the search for
- * damage, on both databases at the same time. Fails if memory, descriptors, the write-ahead log or the p99 of the last quarter
- * are more than 1.1 times those of the second, or if the log lacks what callers were told.
- * npm run soak -- --hours 2 [--minutes 5] [--only sqlite|postgres] [--max-rate 60] [--out folder]
- */
-const { values } = parseArgs({
-  options: {
-    hours: { type: 'string', default: '2' },
-    minutes: { type: 'string' },
-    only: { type: 'string' },
-    'max-rate': { type: 'string', default: 'Infinity' },
-    out: { type: 'string', default: '.' },
-  },
+const HELP = `npm run soak -- [options]
+
+Hours at half of the capacity, with vendors that flap, batches, webhooks, pruning, archives, backups and the search for damage,
+on both databases at the same time. Fails if memory, descriptors, the write-ahead log or the p99 of the last quarter are more than
+1.1 times those of the second, or if the log lacks what callers were told.
+
+  --hours N     how long (default 2)
+  --minutes N   how long, instead of hours
+  --only NAME   sqlite or postgres
+  --max-rate N  at most so many requests a second
+  --out FOLDER  where to write soak.json and soak.svg (default: here); it is made if there is none`
+
+const { values } = readArguments(HELP, {
+  hours: { type: 'string', default: '2' },
+  minutes: { type: 'string' },
+  only: { type: 'string' },
+  'max-rate': { type: 'string' },
+  out: { type: 'string', default: '.' },
 })
-const ms = (values.minutes === undefined ? Number(values.hours) * 60 : Number(values.minutes)) * 60_000
-if (!(ms > 0)) throw new Error('Give --hours or --minutes as a number above 0.')
-const engines = (['sqlite', 'postgres'] as const).filter((engine) => !values.only || engine === values.only)
-if (engines.length === 0) throw new Error('Give --only as sqlite or postgres.')
+const minutes =
+  values.minutes === undefined
+    ? 60 * toPositive('--hours', values.hours)
+    : toPositive('--minutes', values.minutes)
+const ms = minutes * 60_000
+const ENGINES = ['sqlite', 'postgres'] as const
+const engines = values.only === undefined ? ENGINES : [toChoice('--only', values.only, ENGINES)]
+const maxRate =
+  values['max-rate'] === undefined ? Number.POSITIVE_INFINITY : toPositive('--max-rate', values['max-rate'])
 const missing = engines.includes('postgres') ? whyNoPostgres() : undefined
-if (missing !== undefined) throw new Error(missing)
+if (missing !== undefined) refuse(missing)
+// Before the hours.
+try {
+  mkdirSync(values.out, { recursive: true })
+  accessSync(values.out, constants.W_OK)
+} catch (error) {
+  refuse(`--out ${values.out} is no folder that can be written (${(error as NodeJS.ErrnoException).code}).`)
+}
 
 const say = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`)
 const lanes = await Promise.all(engines.map(openLane))
 say('measuring the capacity')
 const capacities = await Promise.all(lanes.map(({ measure }) => measure()))
-const rates = capacities.map((capacity) => Math.min(Math.round(capacity / 2), Number(values['max-rate'])))
+const rates = capacities.map((capacity) => Math.min(Math.round(capacity / 2), maxRate))
 for (const [at, engine] of engines.entries())
   say(
     `${engine}: ${capacities[at]?.toFixed(0)} answers/s at most, ${rates[at]} requests/s for ${ms / 60_000} minutes`,

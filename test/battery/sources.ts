@@ -1,24 +1,27 @@
-import { parseArgs } from 'node:util'
+import { readArguments, toChoice, toPositive } from '../../build/tool-arguments.ts'
 import { toTable } from '../../src/server/terminal.ts'
 import { FAULTS, HARMLESS } from '../../src/simulator/faults.ts'
 import { type FaultReport, playFault, type Trial } from './source-fault.ts'
 import { type FlapReport, playFlap } from './source-flap.ts'
 
-/**
- * npm run battery:sources -- --fault slow_headers --seconds 12
- * npm run battery:sources -- --flap --seconds 60
- */
-const { values } = parseArgs({
-  options: {
-    fault: { type: 'string', multiple: true },
-    flap: { type: 'boolean', default: false },
-    seconds: { type: 'string', default: '12' },
-  },
-})
-
 /** An unusual answer is not a failure, so it is left out; `gone` needs no stand-in. */
 const TRIALS: readonly Trial[] = ['gone', ...FAULTS.filter((fault) => !HARMLESS.includes(fault))]
-const chosen = values.fault ? TRIALS.filter((trial) => values.fault?.includes(trial)) : TRIALS
+
+const HELP = `npm run battery:sources -- [options]
+
+Callers of a server whose first vendor fails in every way, and one whose first vendor hangs now and then.
+
+  --fault NAME  only this fault; may be repeated: ${TRIALS.join(', ')}
+  --flap        only the vendor that hangs now and then
+  --seconds N   for each (default 12; at least 60 for the vendor that hangs)`
+
+const { values } = readArguments(HELP, {
+  fault: { type: 'string', multiple: true },
+  flap: { type: 'boolean', default: false },
+  seconds: { type: 'string', default: '12' },
+})
+toPositive('--seconds', values.seconds)
+const chosen = values.fault?.map((name) => toChoice('--fault', name, TRIALS)) ?? TRIALS
 /** High and low rate: at a low rate a larger share of the requests meets a hang. */
 const FLAP_RATES = [50, 2]
 const FLAP_EVERY_MS = 5000

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { readArguments, toWhole } from '../../build/tool-arguments.ts'
 import { TABBAT } from '../process/tabbat.ts'
 
 type StartRound = {
@@ -58,9 +58,14 @@ function readUntilStarted(child: ChildProcess): Promise<{ text: string }> {
   })
 }
 
-/** node test/battery/start.ts [rounds]: exits with 1 when a round failed. */
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const rounds = Number(process.argv[2] ?? 500)
+const HELP = `npm run battery:start -- [rounds]
+
+Starts a server with two workers on an empty folder and stops it, 500 times or as often as you say. Exits with 1 when a round
+failed.`
+
+if (import.meta.main) {
+  const [given = '500'] = readArguments(HELP, {}, { positionals: 1 }).positionals
+  const rounds = toWhole('The number of rounds', given)
   let failed = 0
   for (let round = 1; round <= rounds; round++) {
     const { isStarted, code, stderr } = await startOnEmptyFolder()

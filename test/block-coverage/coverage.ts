@@ -1,30 +1,41 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readArguments, refuse, toChoice } from '../../build/tool-arguments.ts'
 import { toTable } from '../../src/server/terminal.ts'
 import { addProcess, type Covered, listUnreached, type Range, type ScriptCoverage } from './merge-coverage.ts'
 
-/**
- * Runs tests with the block coverage of V8 in every process and thread that they start, and lists what none of them reaches, by
- * file and line. Without names of test files, all tests of npm test run.
- * npm run coverage -- [test/keys …] [--project whole] [--of src/keys,src/ledger] [--json]
- */
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
+const HELP = `npm run coverage -- [options] [test files or folders …]
+
+Runs tests with the block coverage of V8 in every process and thread that they start, and lists what none of them reaches, by
+file and line. Without names of test files, all tests of npm test run.
+
+  --project NAME  unit, whole or system; may be repeated (default: unit and whole)
+  --of FOLDERS    list these folders only, separated by commas (default src)
+  --from FOLDER   run nothing, and list what an earlier run has written to this folder
+  --json          print the list as JSON`
+
+const { values, positionals } = readArguments(
+  HELP,
+  {
     project: { type: 'string', multiple: true, default: ['unit', 'whole'] },
-    /** Only these folders are listed. */
     of: { type: 'string', default: 'src' },
     json: { type: 'boolean', default: false },
-    /** Lists what an earlier run has written to this folder. */
     from: { type: 'string' },
   },
-})
-
+  { positionals: Number.POSITIVE_INFINITY },
+)
+for (const name of values.project) toChoice('--project', name, ['unit', 'whole', 'system'])
 const ROOT = join(import.meta.dirname, '../..')
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+if (!values.of.split(',').every((name) => isFolder(join(ROOT, name))))
+  refuse('--of must name folders of this checkout, separated by commas.')
+for (const name of positionals)
+  if (!existsSync(join(ROOT, name))) refuse(`There is no ${JSON.stringify(name)} in this checkout.`)
+if (values.from !== undefined && !isFolder(values.from))
+  refuse('--from must be a folder that an earlier run has written.')
 const folder = values.from ?? mkdtempSync(join(tmpdir(), 'tabbat-coverage-'))
 if (values.from === undefined) await runTests(folder)
 

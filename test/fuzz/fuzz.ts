@@ -1,32 +1,33 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
+import { readArguments, toChoice, toPositive, toWhole } from '../../build/tool-arguments.ts'
 import { toTable } from '../../src/server/terminal.ts'
 import { type Exploration, toInputName } from './explore.ts'
 import { type Assignment, HEAD_BYTES } from './fuzz-worker.ts'
 import { TARGET_NAMES, type TargetName, toCorpusFolder, writeInput } from './target.ts'
 
-/**
- * Random changes of inputs, guided by the blocks of the product that they reach, at every place where bytes of others come in.
- * Findings are written to test/fuzz/findings, and the exit code is 1 if there are any. --keep writes the inputs that are needed for
- * all blocks to test/fuzz/corpus, from which npm test replays them.
- * npm run fuzz -- --minutes 60 [--only target] [--seed 1] [--keep]
- */
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '10' },
-    only: { type: 'string' },
-    seed: { type: 'string' },
-    keep: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-  },
+const HELP = `npm run fuzz -- [options]
+
+Random changes of inputs, guided by the blocks of the product that they reach, at every place where bytes of others come in.
+Findings are written to test/fuzz/findings, and the exit code is 1 if there are any.
+
+  --minutes N   how long inputs are changed, over all targets (default 10); before that, the corpus is replayed
+  --only NAME   one target: ${TARGET_NAMES.join(', ')}
+  --seed N      other seeds make other changes (default: the time)
+  --keep        write the inputs that are needed for all blocks to test/fuzz/corpus, from which npm test replays them
+  --json        print the figures as JSON`
+
+const { values } = readArguments(HELP, {
+  minutes: { type: 'string', default: '10' },
+  only: { type: 'string' },
+  seed: { type: 'string' },
+  keep: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
 })
-const names = TARGET_NAMES.filter((name) => values.only === undefined || name === values.only)
-if (names.length === 0) throw new Error(`Give --only as one of: ${TARGET_NAMES.join(', ')}.`)
-const totalMs = Number(values.minutes) * 60_000
-if (!(totalMs > 0)) throw new Error('Give --minutes as a number above 0.')
-const seed = Number(values.seed ?? Date.now() % 2 ** 31)
+const names = values.only === undefined ? TARGET_NAMES : [toChoice('--only', values.only, TARGET_NAMES)]
+const totalMs = toPositive('--minutes', values.minutes) * 60_000
+const seed = values.seed === undefined ? Date.now() % 2 ** 31 : toWhole('--seed', values.seed, 0)
 
 const FINDINGS = join(import.meta.dirname, 'findings')
 const MAX_INPUT_BYTES = 1024 * 1024

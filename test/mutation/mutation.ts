@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setPriority, tmpdir } from 'node:os'
 import { join, matchesGlob } from 'node:path'
-import { parseArgs } from 'node:util'
 import type { ProvidedContext } from 'vitest'
+import { readArguments, refuse, toPositive } from '../../build/tool-arguments.ts'
 import { setup } from '../postgres.ts'
 import { applyTo, createMutants, type Mutant, parses } from './create-mutants.ts'
 import { type Lane, openLane } from './lane.ts'
@@ -26,7 +26,6 @@ Changes the product in one place at a time, and runs the tests that reach the pl
   --fresh          try again what the cache knows
   --list           print the mutants, and run nothing
   --json           print the report as JSON
-  --help
 
 Results are kept in node_modules/.cache/tabbat-mutation: an interrupted run goes on where it was. Survivors that cannot be
 killed stand with their reasons in test/mutation/survivors.json.`
@@ -43,26 +42,30 @@ type Options = ReturnType<typeof readOptions>
 type Planned = { readonly mutant: Mutant; readonly room: string }
 
 function readOptions() {
-  const { values } = parseArgs({
-    options: {
-      files: { type: 'string', multiple: true },
-      tests: { type: 'string', multiple: true },
-      since: { type: 'string' },
-      sample: { type: 'string' },
-      seed: { type: 'string', default: '1' },
-      budget: { type: 'string', default: '20' },
-      score: { type: 'string', default: '85' },
-      sqlite: { type: 'boolean', default: false },
-      fresh: { type: 'boolean', default: false },
-      list: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
+  const { values } = readArguments(HELP, {
+    files: { type: 'string', multiple: true },
+    tests: { type: 'string', multiple: true },
+    since: { type: 'string' },
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    budget: { type: 'string', default: '20' },
+    score: { type: 'string', default: '85' },
+    sqlite: { type: 'boolean', default: false },
+    fresh: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
   })
   for (const name of ['sample', 'budget', 'score'] as const)
-    if (values[name] !== undefined && !(Number(values[name]) > 0))
-      throw new Error(`--${name} must be a number above 0.`)
+    if (values[name] !== undefined) toPositive(`--${name}`, values[name])
+  refuseUnmatched('--files', values.files, [...listFiles(repository).keys()])
+  refuseUnmatched('--tests', values.tests, globSync('test/**/*.test.ts', { cwd: repository }))
   return values
+}
+
+/** Nothing would be tried, and all of nothing is noticed. */
+function refuseUnmatched(name: string, globs: readonly string[] = [], paths: readonly string[]): void {
+  const glob = globs.find((each) => !paths.some((path) => matchesGlob(path, each)))
+  if (glob !== undefined) refuse(`No file that has mutants or tests of them matches ${name} ${glob}.`)
 }
 
 /** Every mutant of the rooms, and those that the options choose. */
@@ -103,8 +106,12 @@ const testsOfRoom = (root: string, room: string, { tests }: Options) =>
   listTests(root, room).filter((test) => tests?.some((glob) => matchesGlob(test, glob)) ?? true)
 
 function changedSince(ref: string): ReadonlySet<string> {
-  const listed = execFileSync('git', ['diff', '--name-only', ref], { cwd: repository, encoding: 'utf8' })
-  return new Set(listed.split('\n'))
+  const { status, stdout } = spawnSync('git', ['diff', '--name-only', ref, '--'], {
+    cwd: repository,
+    encoding: 'utf8',
+  })
+  if (status !== 0) refuse(`git knows no commit ${ref}.`)
+  return new Set(stdout.split('\n'))
 }
 
 /** By key of a mutant: what was found, the texts that it depends on, and the hash of the choice of tests. */
@@ -283,9 +290,7 @@ function showProgress(results: readonly Result[], total: number, say: (line: str
 }
 
 try {
-  const options = readOptions()
-  if (options.help) console.log(HELP)
-  else process.exitCode = await run(options)
+  process.exitCode = await run(readOptions())
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 2

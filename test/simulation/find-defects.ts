@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readArguments, refuse, toWhole } from '../../build/tool-arguments.ts'
 import { DEFECTS, type PlantedDefect } from './defects.ts'
 import { runSeeds } from './pool.ts'
 
@@ -12,25 +12,22 @@ Exits with 1 if one is not found.
   --noted    only the seed that is noted for each
 `
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
+const { values, positionals } = readArguments(
+  HELP,
+  {
     seeds: { type: 'string', default: '2000' },
     jobs: { type: 'string', default: '2' },
     noted: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
   },
-})
-
-if (values.help) console.log(HELP)
-else process.exitCode = await findAll()
+  { positionals: Number.POSITIVE_INFINITY },
+)
+const [count, jobs] = [toWhole('--seeds', values.seeds), toWhole('--jobs', values.jobs)]
+const unknown = positionals.find((name) => !DEFECTS[name])
+if (unknown !== undefined)
+  refuse(`No defect is called ${unknown}. Known are: ${Object.keys(DEFECTS).join(', ')}.`)
+process.exitCode = await findAll()
 
 async function findAll(): Promise<number> {
-  const unknown = positionals.find((name) => !DEFECTS[name])
-  if (unknown !== undefined) {
-    console.error(`No defect is called ${unknown}. Known are: ${Object.keys(DEFECTS).join(', ')}.`)
-    return 2
-  }
   let missed = 0
   console.log('| defect | breaks | first seed |\n|---|---|---|')
   for (const [name, planted] of Object.entries(DEFECTS)) {
@@ -46,11 +43,9 @@ async function findAll(): Promise<number> {
 /** Faults of another kind do not count. */
 async function findFirst(name: string, { breaks, seed }: PlantedDefect): Promise<number | undefined> {
   const found: number[] = []
-  const seeds = values.noted
-    ? [seed]
-    : Array.from({ length: Number(values.seeds) }, (_each, index) => index + 1)
+  const seeds = values.noted ? [seed] : Array.from({ length: count }, (_each, index) => index + 1)
   await runSeeds(seeds, {
-    jobs: Number(values.jobs),
+    jobs,
     defect: name,
     onResult: (result) => {
       if (!result.faults.some((fault) => fault.startsWith(`${breaks}: `))) return true

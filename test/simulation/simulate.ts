@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
+import { readArguments, toChoice, toWhole } from '../../build/tool-arguments.ts'
 import { hasOwnPostgres } from '../postgres.ts'
 import type { SeedResult } from './child.ts'
 import { DEFECTS } from './defects.ts'
@@ -20,24 +20,22 @@ Runs the product against a clock, a network, a disk and processes that one seed 
   --json         one line of JSON for each seed
 `
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '200' },
-    from: { type: 'string', default: '1' },
-    seed: { type: 'string' },
-    jobs: { type: 'string', default: String(availableParallelism()) },
-    engine: { type: 'string' },
-    defect: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
+const { values } = readArguments(HELP, {
+  seeds: { type: 'string', default: '200' },
+  from: { type: 'string', default: '1' },
+  seed: { type: 'string' },
+  jobs: { type: 'string', default: String(availableParallelism()) },
+  engine: { type: 'string' },
+  defect: { type: 'string' },
+  json: { type: 'boolean', default: false },
 })
-
-function toNumber(name: string, text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text)
-  console.error(`--${name} must be a whole number.`)
-  process.exit(2)
-}
+const count = toWhole('--seeds', values.seeds)
+const first = toWhole('--from', values.from, 0)
+const only = values.seed === undefined ? undefined : toWhole('--seed', values.seed, 0)
+const jobs = toWhole('--jobs', values.jobs)
+const engine =
+  values.engine === undefined ? undefined : toChoice('--engine', values.engine, ['sqlite', 'postgres'])
+if (values.defect !== undefined) toChoice('--defect', values.defect, Object.keys(DEFECTS))
 
 async function runOne(seed: number): Promise<number> {
   let faults: readonly string[] = []
@@ -56,13 +54,12 @@ async function runOne(seed: number): Promise<number> {
 }
 
 async function runMany(): Promise<number> {
-  const [first, count] = [toNumber('from', values.from), toNumber('seeds', values.seeds)]
   const seeds = Array.from({ length: count }, (_each, index) => first + index)
   const failed: SeedResult[] = []
   const totals = new Map<string, number>()
   let done = 0
   await withPostgres(seeds, {
-    jobs: toNumber('jobs', values.jobs),
+    jobs,
     defect: values.defect,
     onResult: (result) => {
       done += 1
@@ -90,18 +87,17 @@ function describe({ seed, faults, disturbances, fingerprint }: SeedResult): stri
   if (faults.length === 0) return `seed ${seed}: nothing is wrong (${fingerprint})`
   const more = faults.length > MAX_SHOWN ? [`  and ${faults.length - MAX_SHOWN} more`] : []
   const defect = values.defect === undefined ? '' : ` --defect ${values.defect}`
-  const engine = values.engine === undefined ? '' : ` --engine ${values.engine}`
+  const chosen = engine === undefined ? '' : ` --engine ${engine}`
   return [
     `seed ${seed} failed, with ${disturbances.join(', ') || 'no disturbance'} (${fingerprint}):`,
     ...faults.slice(0, MAX_SHOWN).map((fault) => `  ${fault}`),
     ...more,
-    `  Again: npm run simulate -- --seed ${seed}${engine}${defect}`,
+    `  Again: npm run simulate -- --seed ${seed}${chosen}${defect}`,
   ].join('\n')
 }
 
 /** Another engine makes another run of the same seed. */
-const toEngine = (seed: number): Engine =>
-  values.engine === undefined ? (seed % SHARE === 0 ? 'postgres' : 'sqlite') : (values.engine as Engine)
+const toEngine = (seed: number): Engine => engine ?? (seed % SHARE === 0 ? 'postgres' : 'sqlite')
 
 /** One seed of so many runs on PostgreSQL. */
 const SHARE = 10
@@ -124,18 +120,4 @@ async function withPostgres(seeds: readonly number[], options: PoolOptions): Pro
   }
 }
 
-function refusal(): string | undefined {
-  const { defect, engine } = values
-  if (defect !== undefined && !DEFECTS[defect])
-    return `--defect must be one of: ${Object.keys(DEFECTS).join(', ')}.`
-  if (engine !== undefined && engine !== 'sqlite' && engine !== 'postgres')
-    return '--engine must be sqlite or postgres.'
-  return undefined
-}
-
-const why = refusal()
-if (why !== undefined) {
-  console.error(why)
-  process.exitCode = 2
-} else if (values.help) console.log(HELP)
-else process.exitCode = await (values.seed === undefined ? runMany() : runOne(toNumber('seed', values.seed)))
+process.exitCode = await (only === undefined ? runMany() : runOne(only))
