@@ -16,7 +16,7 @@ import type { Store } from '../context/store.ts'
 import { KINDS, type Kind, toBlindIndexText } from '../crypto/mac.ts'
 import { UserError } from '../errors.ts'
 import { readKeyNames } from '../keys/key-names.ts'
-import { say, strong, warn } from '../server/terminal.ts'
+import { OutputError, print, say, strong, warn } from '../server/terminal.ts'
 import {
   ARCHIVE_NOTE,
   ARCHIVE_OPTION,
@@ -158,7 +158,8 @@ async function writeOut(
 /** A reader may close the pipe early (`| head`): that is no failure. */
 async function writeToOutput(input: Readable): Promise<void> {
   await pipeline(input, process.stdout, { end: false }).catch((error) => {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (code !== 'EPIPE') throw syscall === 'write' ? new OutputError(error) : error
   })
 }
 
@@ -273,7 +274,7 @@ function runProve(reference: string, { archive, out }: { archive?: string[]; out
       prove({ store, archived, signer, checkpointDir }, reference),
     )
     await audit.record([{ phase: 'audit_proved', outcome: 'ok', detail: `reference ${reference}` }])
-    if (out === undefined) return void process.stdout.write(text)
+    if (out === undefined) return print(text)
     try {
       writeFileSync(out, text)
     } catch (error) {

@@ -269,7 +269,6 @@ function onInterrupt(folder: Folder): Interrupt {
   process.on('SIGINT', stop).on('SIGTERM', stop)
   // A terminal that is gone must not end the process before it has cleaned up.
   process.on('SIGHUP', () => stop('SIGTERM'))
-  process.stderr.on('error', () => {})
   return {
     onEnd: (close) => void closing.push(close),
     onFilled: () => {

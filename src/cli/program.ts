@@ -7,6 +7,8 @@ import { VERSION } from '../version.ts'
 import { addHelp } from './help.ts'
 
 export async function runProgram(): Promise<void> {
+  // What is said besides the result is not worth the result.
+  process.stderr.on('error', () => {})
   const first = process.argv[2] ?? ''
   const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined
   const isVersion = first === '-v' || first === '--version'
@@ -74,7 +76,7 @@ function createProgram(): Command {
     })
   return addHelp(program, {
     details:
-      'Settings are environment variables (TABBAT_…) or lines of a file .env in the current folder. docs/configuration.md lists them.\n\nEvery command that opens the database prints which one on standard error.',
+      'Settings are environment variables (TABBAT_…) or lines of a file .env in the current folder. docs/configuration.md lists them.\n\nEvery command that opens the database prints which one on standard error. A command whose standard output cannot be written, as on a full disk, ends with exit code 2; one whose reader goes away (| head) ends without a word.',
     examples: {
       serve: 'start the server',
       'keys create --name shop --mode live': 'create a key for live requests',

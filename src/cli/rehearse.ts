@@ -317,7 +317,6 @@ function onInterrupt() {
   process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGQUIT', stop)
   // A terminal that is gone must not end the rehearsal before it has cleaned up.
   process.on('SIGHUP', () => stop('SIGTERM'))
-  process.stderr.on('error', () => {})
   return {
     onCleanup: (run: () => Promise<void>) => {
       clean = run

@@ -23,7 +23,7 @@ import { relayQuestions } from '../telemetry/worker-question.ts'
 import { VERSION } from '../version.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
 import { createContext } from './create-context.ts'
-import { dim, failWith, say, strong } from './terminal.ts'
+import { dim, failWith, strong } from './terminal.ts'
 
 /** How long streams of the console may go on after the listeners have closed. A stalled client must not delay shutdown. */
 const STREAM_MS = 5000
@@ -62,10 +62,15 @@ export async function serve(workerNumber: number, mustExist: boolean): Promise<v
     throw error
   }
   const urls = { api: app.url(), admin: others.admin?.url(), metrics: others.metrics?.url() }
-  if (isFirst) say(await toBanner(context, urls))
+  if (isFirst) printBanner(await toBanner(context, urls))
   if (isFirst) watchClock(context.log)
   context.log.event('info', 'started')
   if (cluster.isWorker) process.send?.('started')
+}
+
+/** Its reader may be gone, or its disk full: the server goes on. */
+function printBanner(text: string): void {
+  process.stdout.on('error', () => {}).write(`${text}\n`)
 }
 
 const isOpen = (app: App | undefined) => app !== undefined

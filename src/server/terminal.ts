@@ -7,14 +7,29 @@ import { describeFailure } from '../telemetry/log.ts'
 export const say = (line = '') => print(`${line}\n`)
 
 export function print(text: string): void {
-  if (process.stdout.listenerCount('error', endQuietly) === 0) process.stdout.on('error', endQuietly)
+  if (process.stdout.listenerCount('error', endEarly) === 0) process.stdout.on('error', endEarly)
   process.stdout.write(text)
+  // Of files and pipes it is known at once, also to a command that ends before the event.
+  if (process.stdout.errored) endEarly(process.stdout.errored)
 }
 
-/** The reader has closed the pipe (`| head -1`), which is no error. */
-function endQuietly(error: NodeJS.ErrnoException): void {
-  if (error.code === 'EPIPE') process.exit()
-  throw error
+/** Nobody can read what is still to come. That the reader has closed the pipe (`| head -1`) is no error. */
+function endEarly(error: NodeJS.ErrnoException): never {
+  if (error.code !== 'EPIPE') failWith(new OutputError(error))
+  process.exit()
+}
+
+/** Standard output cannot be written. */
+export class OutputError extends UserError {
+  override readonly name = 'OutputError'
+
+  constructor({ code = 'unknown error' }: NodeJS.ErrnoException) {
+    super(
+      code === 'ENOSPC'
+        ? 'Standard output cannot be written: its disk is full (ENOSPC). Free some space, or send it elsewhere, and run the command again; what it has changed is changed.'
+        : `Standard output cannot be written (${code}). Send it elsewhere, and run the command again; what it has changed is changed.`,
+    )
+  }
 }
 
 /** Prints an object for programs, with the database that it is about. */
@@ -31,7 +46,7 @@ export const dim = (text: string) => styleText('dim', text, { stream: process.st
 export function failWith(error: unknown): void {
   const mark = styleText('red', 'error:', { stream: process.stderr })
   for (const line of toProblems(error)) process.stderr.write(`${mark} ${line}\n`)
-  process.exitCode = 1
+  process.exitCode = error instanceof OutputError ? 2 : 1
 }
 
 function toProblems(error: unknown): readonly string[] {
