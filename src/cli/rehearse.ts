@@ -237,7 +237,6 @@ function conclude(
     exitCode,
     findings,
   }
-  process.exitCode = exitCode
   if (options.report !== undefined) {
     writeNew(join(options.report, 'report.json'), `${JSON.stringify(toReportJson(report, true))}\n`)
     writeNew(join(options.report, 'report.html'), toReportPage(report))
@@ -248,6 +247,8 @@ function conclude(
     for (const note of notes) say(dim(note))
     say(strong(`${toHeadline(findings)}, in ${toTime(report.tookMs)}.`))
   }
+  // Only now: if the reader of the output has gone away, the process has ended.
+  process.exitCode = exitCode
 }
 
 /** Takes the place of what has the name, also of a link: nothing is written through it. */

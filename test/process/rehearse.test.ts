@@ -434,7 +434,7 @@ it('kill -9 ends the server on the copy, too', TIMEOUT, async () => {
 })
 
 it(
-  'a reader that goes away ends it with exit code 2, and the copy is deleted all the same',
+  'a reader that goes away after the first line ends it with exit code 2, and the copy is deleted all the same',
   TIMEOUT,
   async () => {
     const TMPDIR = newFolder()
@@ -444,7 +444,7 @@ it(
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    child.stdout.destroy()
+    child.stdout.once('data', () => child.stdout.destroy())
     child.stderr.destroy()
     expect(await once(child, 'exit')).toEqual([2, null])
     expect(readdirSync(TMPDIR)).toEqual([])
