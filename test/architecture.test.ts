@@ -276,6 +276,7 @@ describe('every boundary has one place that crosses it', () => {
       /^(sources\/http|reference\/docs-page\/samples)\.ts$/,
     ],
     ['uses pg', /from 'pg'/, /^database\//],
+    ['makes folders', /\bmkdir(?:Sync)?\(/, /^crypto\/make-folder\.ts$/],
   ])('only one place %s', (_what, sign, allowed) => {
     const crossing = files.filter((file) => sign.test(textOf(file))).map((file) => relative('src', file))
     expect(crossing.filter((file) => !allowed.test(file))).toEqual([])

@@ -6,8 +6,9 @@
  */
 
 import { existsSync } from 'node:fs'
-import { appendFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { appendFile, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../crypto/make-folder.ts'
 import type { AuditRow } from '../ledger/audit-row.ts'
 
 export type AcknowledgedRow = {
@@ -40,7 +41,7 @@ export function createAcknowledgedFile(
   let writing = Promise.resolve()
 
   const write = async (rows: readonly AuditRow[]) => {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolder(folder)
     rowsInFile ??= countLines(await readFile(path, 'utf8').catch(toEmpty))
     if (rowsInFile >= mostRows && existsSync(path)) {
       await rename(path, join(folder, `${chain}.old.log`))

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { steadyNow } from '../contract/time.ts'
+import { makeFolderSync } from '../crypto/make-folder.ts'
 import { monthOf } from '../ledger/audit-months.ts'
 import type { Chain } from './audit-chains.ts'
 import type { AuditTable } from './audit-table.ts'
@@ -127,7 +128,7 @@ export function loadNodeName(dataDir: string): string {
     return readFileSync(path, 'utf8').trim()
   } catch {
     // With PostgreSQL and a root key from the settings, the folder may not exist yet.
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    makeFolderSync(dataDir)
     writeFileSync(draft, `${randomBytes(4).toString('hex')}\n`, { mode: 0o600, flush: true })
   }
   try {

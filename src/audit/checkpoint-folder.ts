@@ -5,10 +5,11 @@
  */
 
 import { createReadStream, createWriteStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import { makeFolder } from '../crypto/make-folder.ts'
 import { UserError } from '../errors.ts'
 import type { Checkpoint } from './audit-table.ts'
 import { isPart, parseLine } from './checkpoint-file.ts'
@@ -23,7 +24,7 @@ export async function appendCheckpoint(
   checkpoint: Checkpoint,
   rotateAt = ROTATE_AT_BYTES,
 ): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder)
   const file = await open(join(folder, CHECKPOINT_FILE), 'a+', 0o600)
   let size: number
   try {

@@ -5,9 +5,10 @@
  */
 
 import type { KeyObject } from 'node:crypto'
-import { mkdir, open, readFile, stat } from 'node:fs/promises'
+import { open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toTextMac } from '../crypto/mac.ts'
+import { makeFolder } from '../crypto/make-folder.ts'
 
 export type SignedFile = { readonly file: string; readonly text: string }
 
@@ -26,7 +27,7 @@ export async function appendSigned(
     const text = JSON.stringify(object)
     return `${text.slice(0, -1)}${toSuffix(toTextMac(key, text))}\n`
   })
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder)
   const file = await open(join(folder, name), 'a+', 0o600)
   try {
     const { size } = await file.stat()

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { DEMO_NOTICE } from '../contract/demo.ts'
+import { makeFolderSync, toFolderProblem } from '../crypto/make-folder.ts'
 import type { LiveDemo } from '../demo/demo-server.ts'
 import type { Filled } from '../demo/fill.ts'
 import { requireFreePorts } from '../demo/ports.ts'
@@ -133,12 +134,10 @@ function openFolder({ dataDir, keep, serve }: Options): Folder {
 
 function openEmpty(path: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeFolderSync(path)
     if (readdirSync(path).length === 0) return path
   } catch (error) {
-    throw new UserError(
-      `${path} cannot be used (${(error as NodeJS.ErrnoException).code}). Name another folder.`,
-    )
+    throw new UserError(`${toFolderProblem(path, error)} Name another folder.`)
   }
   throw new UserError(`${path} is not empty. A demonstration is made in a new or empty folder only.`)
 }

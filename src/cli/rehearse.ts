@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { accessSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { loadConfig } from '../context/config.ts'
+import { makeFolderSync, toFolderProblem } from '../crypto/make-folder.ts'
 import { refuseUntrustedFolder } from '../crypto/trusted-path.ts'
 import { UserError } from '../errors.ts'
 import type { Exercise } from '../rehearsal/exercise.ts'
@@ -292,15 +293,12 @@ function listExercises(chosen: readonly Exercise<never>[], { json }: Options): v
 function prepareFolder(folder: string | undefined): void {
   if (folder === undefined) return
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolderSync(folder)
     refuseUntrustedFolder(folder)
     accessSync(folder, constants.W_OK)
   } catch (error) {
     if (error instanceof UserError) throw error
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw new UserError(
-      `The report cannot be written to ${folder} (${code}). Name another folder with --report.`,
-    )
+    throw new UserError(`${toFolderProblem(folder, error)} Name another folder with --report.`)
   }
 }
 

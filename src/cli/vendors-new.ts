@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { readAssetText } from '../assets/asset.ts'
+import { makeFolderSync } from '../crypto/make-folder.ts'
 import { UserError } from '../errors.ts'
 import { dim, say, strong } from '../server/terminal.ts'
 import { checkVendorFile } from '../sources/vendor-file/check.ts'
@@ -207,7 +208,7 @@ const toJson = (file: object) =>
 function write(folder: string, path: string, file: object): void {
   const schema = join(folder, 'vendor.schema.json')
   try {
-    mkdirSync(folder, { recursive: true })
+    makeFolderSync(folder, 0o777)
     writeFileSync(path, toJson(file), { flag: 'wx' })
     if (!existsSync(schema)) writeFileSync(schema, readAssetText('vendors/vendor.schema.json'))
   } catch (error) {

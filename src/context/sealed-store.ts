@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs'
 import type { Keyring } from '../crypto/keyring.ts'
+import { makeFolderSync } from '../crypto/make-folder.ts'
 import type { RootKeySettings, RootKeys } from '../crypto/root-key.ts'
 import { loadKeyring, readRootState } from '../database/load-keyring.ts'
 import { isDemo } from '../database/meta-table.ts'
@@ -31,7 +31,7 @@ export async function openSealedStore(
     )
   }
   // With PostgreSQL, the folder holds only the root key, the node name and the checkpoints.
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  makeFolderSync(config.dataDir)
   try {
     return { store, ...(await loadKeyring(config, store)), isDemo: isDemo(await store.meta.read()) }
   } catch (error) {

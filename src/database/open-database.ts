@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOUR_MS } from '../contract/time.ts'
+import { makeFolderSync } from '../crypto/make-folder.ts'
 import { refuseUntrustedFolder, refuseUntrustedPath } from '../crypto/trusted-path.ts'
 import { UserError } from '../errors.ts'
 import { toDatabasePlace } from '../settings/database-url.ts'
@@ -99,7 +99,7 @@ export const toFailureListener =
 function refuseUntrustedData({ dataDir, databaseUrl, mustExist = false }: DatabaseOptions): void {
   const path = join(dataDir, SQLITE_FILE)
   try {
-    if (!mustExist) mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    if (!mustExist) makeFolderSync(dataDir)
   } catch (error) {
     throw toSqliteUserError(path, error)
   }

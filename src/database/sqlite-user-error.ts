@@ -3,7 +3,7 @@ import { UserError } from '../errors.ts'
 
 type Failure = { readonly code?: string; readonly errcode?: number }
 
-const UNWRITABLE = ['EACCES', 'EEXIST', 'EISDIR', 'ENOTDIR', 'EPERM', 'EROFS']
+const UNWRITABLE = ['EACCES', 'EEXIST', 'EISDIR', 'ENOENT', 'ENOTDIR', 'EPERM', 'EROFS']
 const BUSY = 5
 const READ_ONLY = 8
 const DISK_FAILED = 10

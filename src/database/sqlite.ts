@@ -1,7 +1,8 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
+import { makeFolderSync } from '../crypto/make-folder.ts'
 import { UserError } from '../errors.ts'
 import type {
   Database,
@@ -182,7 +183,7 @@ async function whenFree<T>(waitMs: number, held: () => Promise<void> | undefined
 
 function connect(path: string, mustExist: boolean): DatabaseSync {
   try {
-    if (!mustExist) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    if (!mustExist) makeFolderSync(dirname(path))
     // The write-ahead log takes its permissions from the file, so they are set before the log is created. An existing file
     // is not opened here: closing it would drop the locks of another connection of this process.
     if (!mustExist && !existsSync(path)) closeSync(openSync(path, 'a', 0o600))

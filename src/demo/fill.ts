@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inviteAccount } from '../accounts/accounts.ts'
@@ -13,6 +13,7 @@ import { KEY_EVENTS } from '../contract/event.ts'
 import { SCOPES } from '../contract/scope.ts'
 import { DAY_MS, HOUR_MS } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { makeFolderSync } from '../crypto/make-folder.ts'
 import { changeKey, createKey, type KeyDeps, type NewKey, revokeKey } from '../keys/manage.ts'
 import { erasePerson } from '../people/erase-person.ts'
 import { importFile } from '../registry/import/import-file.ts'
@@ -181,7 +182,7 @@ const ACTS: Acts = {
   erase: ({ deps }) => erasePerson(deps, 'nin', ERASED_PERSON, 'The person asked for it by letter'),
   backup: async ({ deps, options }) => {
     const folder = join(options.dataDir, 'backups')
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolderSync(folder)
     const file = join(folder, `${new Date().toISOString().slice(0, 10)}.backup`)
     await writeRecordedBackup(deps, file, { force: true })
   },

@@ -2,7 +2,6 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -14,6 +13,7 @@ import { type BackupOptions, backup, DatabaseSync } from 'node:sqlite'
 import { constants, gunzipSync } from 'node:zlib'
 import { REVOCATIONS_FILE } from '../backup/revocations-file.ts'
 import type { Config } from '../context/config.ts'
+import { makeFolderSync } from '../crypto/make-folder.ts'
 import { runKeyCommand } from '../crypto/root-key-command.ts'
 import { readSecretFile } from '../crypto/secret-file.ts'
 import { SQLITE_FILE } from '../database/open-database.ts'
@@ -33,7 +33,7 @@ export type CopiedData = {
 /** The folders of a new copy inside `folder`. */
 export function createCopyFolders(folder: string, databaseUrl?: string): CopiedData {
   const data = { dataDir: join(folder, 'data'), checkpointDir: join(folder, 'checkpoints'), databaseUrl }
-  for (const path of [data.dataDir, data.checkpointDir]) mkdirSync(path, { recursive: true, mode: 0o700 })
+  for (const path of [data.dataDir, data.checkpointDir]) makeFolderSync(path)
   return data
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { deleteExpiredSessions } from '../accounts/sessions.ts'
@@ -17,6 +17,7 @@ import { recordSizes } from '../context/storage-report.ts'
 import type { Store } from '../context/store.ts'
 import { DAY_MS, HOUR_MS, steadyNow } from '../contract/time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { makeFolder } from '../crypto/make-folder.ts'
 import { ROWS_PER_STEP } from '../database/delete-some.ts'
 import { emptyWal } from '../database/empty-wal.ts'
 import { ARCHIVE_LOCK } from '../database/process-lock.ts'
@@ -175,7 +176,7 @@ async function archiveDue(
   if (auditKeep === 'off' || auditArchiveDir === undefined) return
   const before = startOf(toMonth(Date.now() - auditKeep))
   try {
-    await mkdir(auditArchiveDir, { recursive: true, mode: 0o700 })
+    await makeFolder(auditArchiveDir)
     await removeDrafts(auditArchiveDir)
     if (!(await isDue(store, before))) return
     const path = join(auditArchiveDir, toName(before))

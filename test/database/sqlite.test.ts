@@ -56,7 +56,7 @@ describe('SQLite', () => {
 
 it('does not create a database that must exist', () => {
   const path = join(folder(), 'new', 'tabbat.db')
-  expect(() => openSqlite(path, { mustExist: true })).toThrow('ENOENT')
+  expect(() => openSqlite(path, { mustExist: true })).toThrow('cannot be opened for writing')
   expect(existsSync(join(path, '..'))).toBe(false)
 })
 
