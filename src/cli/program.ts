@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import { UserError } from '../errors.ts'
-import { failWith, print, say } from '../server/terminal.ts'
+import { failWith, print, say, toHarmless } from '../server/terminal.ts'
 import { useDataDir } from '../settings/environment.ts'
 import { VERSION } from '../version.ts'
 import { addHelp } from './help.ts'
@@ -72,7 +72,7 @@ function createProgram(): Command {
     .configureOutput({
       writeOut: print,
       // A number given by mistake must not be repeated on the screen.
-      outputError: (text, write) => write(text.replace(/\d{10,}/g, '[number]')),
+      outputError: (text, write) => write(toHarmless(text.replace(/\d{10,}/g, '[number]'))),
     })
   return addHelp(program, {
     details:

@@ -45,9 +45,19 @@ export const dim = (text: string) => styleText('dim', text, { stream: process.st
 /** Ends a command with an error: one line for each problem. Messages that may quote data are left out. */
 export function failWith(error: unknown): void {
   const mark = styleText('red', 'error:', { stream: process.stderr })
-  for (const line of toProblems(error)) process.stderr.write(`${mark} ${line}\n`)
+  for (const line of toProblems(error)) process.stderr.write(`${mark} ${toHarmless(line)}\n`)
   process.exitCode = error instanceof OutputError ? 2 : 1
 }
+
+/**
+ * What was given may be repeated in a message. A NIN, BVN or phone that was given by mistake must not be; other characters than those
+ * of a line could steer the terminal.
+ */
+export const toHarmless = (text: string) =>
+  text
+    .replaceAll(/(?<![\w-])\d{11}(?![\w-])/g, '[number]')
+    .replaceAll(/[^\P{C}\n]/gu, '\ufffd')
+    .replaceAll(/\S{300,}/g, (word) => `${word.slice(0, 100)}…`)
 
 function toProblems(error: unknown): readonly string[] {
   if (error instanceof ConfigError) return error.problems
