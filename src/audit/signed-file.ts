@@ -9,6 +9,7 @@ import { open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toTextMac } from '../crypto/mac.ts'
 import { makeFolder } from '../crypto/make-folder.ts'
+import { UserError } from '../errors.ts'
 
 export type SignedFile = { readonly file: string; readonly text: string }
 
@@ -48,8 +49,20 @@ export async function readSigned(path: string, name: string): Promise<SignedFile
     const file = (await stat(path)).isDirectory() ? join(path, name) : path
     return { file, text: await readFile(file, 'utf8') }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+    // More than a text can have: a device without an end.
+    const { code = error instanceof RangeError ? 'EFBIG' : 'unknown error' } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    throw new SignedFileError(path, code)
+  }
+}
+
+class SignedFileError extends UserError {
+  override readonly name = 'SignedFileError'
+  readonly code: string
+
+  constructor(path: string, code: string) {
+    super(`${path} cannot be read (${code}). Check the file and its permissions.`)
+    this.code = code
   }
 }
 

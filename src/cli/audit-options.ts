@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import {
   findArchives,
   findArchivesOf,
@@ -12,6 +11,7 @@ import { createSigner, type Signer } from '../audit/signing.ts'
 import type { Config } from '../context/config.ts'
 import type { Store } from '../context/store.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { readFileUpTo } from '../crypto/secret-file.ts'
 import { UserError } from '../errors.ts'
 import { warn } from '../server/terminal.ts'
 import { type CommandContext, withStore } from './command-context.ts'
@@ -26,11 +26,19 @@ export const readKeyFile = (path: string): KeyObject => toPublicKey(readInputFil
 /** Reads a file that is named on the command line. */
 export function readInputFile(path: string): Buffer {
   try {
-    return readFileSync(path)
-  } catch {
-    throw new UserError(`${path} cannot be read.`)
+    return readFileUpTo(path, MAX_INPUT_BYTES)
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    throw new UserError(
+      code === 'ENOENT'
+        ? `There is no file ${path}.`
+        : `${path} cannot be read (${code}). Give another file.`,
+    )
   }
 }
+
+const MAX_INPUT_BYTES = 64 * 1024 * 1024
 
 type FoundKey = { readonly publicKey: KeyObject; readonly database?: string }
 

@@ -35,11 +35,13 @@ export async function readNumber(kind: Kind): Promise<string> {
 
 /** A file that holds the number of a person. */
 export async function readShortFile(path: string): Promise<string> {
-  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
+  const refuse = (error: NodeJS.ErrnoException) => {
     throw new UserError(`The file with the number cannot be read (${error.code ?? 'unknown error'}).`)
-  })
+  }
+  const file = await open(path).catch(refuse)
   try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(MAX_INPUT_LENGTH), 0, MAX_INPUT_LENGTH, 0)
+    const head = Buffer.alloc(MAX_INPUT_LENGTH)
+    const { bytesRead, buffer } = await file.read(head, 0, MAX_INPUT_LENGTH, 0).catch(refuse)
     return buffer.toString('utf8', 0, bytesRead)
   } finally {
     await file.close()

@@ -1,8 +1,8 @@
-import { readFileSync, statSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { BvnRecord } from '../contract/bvn.ts'
 import type { NinRecord } from '../contract/nin.ts'
 import { readPersonNumber, toPhoneCore } from '../contract/person.ts'
+import { readFileUpTo } from '../crypto/secret-file.ts'
 import { UserError } from '../errors.ts'
 import { dim, say, strong, toTable } from '../server/terminal.ts'
 import { readSettings } from '../settings/read-settings.ts'
@@ -95,8 +95,7 @@ const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 export function readReply({ answer, status }: Pick<TryOptions, 'answer' | 'status'>): HttpReply | undefined {
   let text: string
   try {
-    if (statSync(answer).size > MAX_ANSWER_BYTES) throw new UserError('The answer is larger than 2 MiB.')
-    text = readFileSync(answer, 'utf8')
+    text = readFileUpTo(answer, MAX_ANSWER_BYTES).toString()
   } catch (error) {
     if (error instanceof UserError) throw error
     const { code = 'unknown error' } = error as NodeJS.ErrnoException

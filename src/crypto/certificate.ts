@@ -1,8 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { DAY_MS } from '../contract/time.ts'
 import { UserError } from '../errors.ts'
-import { readSecretFile } from './secret-file.ts'
+import { readFileUpTo, readSecretFile } from './secret-file.ts'
 import { UntrustedPath } from './trusted-path.ts'
 
 /** The certificate of the listeners, with its chain, and its private key. */
@@ -28,9 +27,11 @@ export class InvalidCertificate extends UserError {
   }
 }
 
+const MAX_CERTIFICATE_BYTES = 1024 * 1024
+
 /** Reads and checks both files. A file that is being replaced is invalid, or does not fit the other one. */
 export function readCertificate(certPath: string, keyPath: string): Certificate {
-  const cert = read('TABBAT_TLS_CERT', () => readFileSync(certPath, 'utf8'))
+  const cert = read('TABBAT_TLS_CERT', () => readFileUpTo(certPath, MAX_CERTIFICATE_BYTES).toString())
   const key = read('TABBAT_TLS_KEY', () => readSecretFile(keyPath, 'mounted'))
   const chain = parseChain(cert)
   const [leaf] = chain

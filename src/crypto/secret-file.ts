@@ -7,7 +7,7 @@ import {
   linkSync,
   openSync,
   readdirSync,
-  readFileSync,
+  readSync,
   renameSync,
   rmSync,
   type Stats,
@@ -16,6 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { UserError } from '../errors.ts'
 import { refuseForeignOwner, refuseUntrustedPath, toWord, UntrustedPath } from './trusted-path.ts'
 
 /**
@@ -34,7 +35,42 @@ export function readSecretFile(path: string, kind: SecretKind, isContainer = isI
     const stats = fstatSync(file)
     if (stats.isFile()) refuseExposedFile(path, stats, toReaders(path, stats, kind, isContainer))
     else refuseForeignPipe(path, stats)
-    return readFileSync(file, 'utf8')
+    return readUpTo(file, path, MAX_SECRET_BYTES).toString()
+  } finally {
+    closeSync(file)
+  }
+}
+
+const MAX_SECRET_BYTES = 1024 * 1024
+const PIECE_BYTES = 64 * 1024
+
+/** With the code of the system for it. */
+class TooLargeError extends UserError {
+  override readonly name = 'TooLargeError'
+  readonly code = 'EFBIG'
+
+  constructor(path: string, maxBytes: number) {
+    super(`${path} is larger than ${maxBytes / 2 ** 20} MiB. Give another file.`)
+  }
+}
+
+/** A device such as /dev/zero has no end. */
+function readUpTo(file: number, path: string, maxBytes: number): Buffer {
+  const pieces: Buffer[] = []
+  for (let size = 0; size <= maxBytes; size += pieces.at(-1)?.length ?? 0) {
+    const piece = Buffer.alloc(PIECE_BYTES)
+    const count = readSync(file, piece, 0, PIECE_BYTES, null)
+    if (count === 0) return Buffer.concat(pieces)
+    pieces.push(piece.subarray(0, count))
+  }
+  throw new TooLargeError(path, maxBytes)
+}
+
+/** A file without secrets. File system errors are thrown unchanged. */
+export function readFileUpTo(path: string, maxBytes: number): Buffer {
+  const file = openSync(path, 'r')
+  try {
+    return readUpTo(file, path, maxBytes)
   } finally {
     closeSync(file)
   }

@@ -39,13 +39,15 @@ async function openFile(path: string): Promise<Input> {
   if (!stats.isFile()) return openStream(path, handle.createReadStream())
   return {
     name: path,
-    head: await readHead(handle),
+    head: await readHead(handle).catch((error) => refuse(path, error)),
     size: stats.size,
     identity: `${resolve(path)}\n${stats.size}\n${stats.mtimeMs}`,
     readFrom: (offset) => {
       let position = offset
       return async (target) => {
-        const { bytesRead } = await handle.read(target, 0, target.length, position)
+        const { bytesRead } = await handle
+          .read(target, 0, target.length, position)
+          .catch((error) => refuse(path, error))
         position += bytesRead
         return bytesRead
       }
@@ -61,7 +63,8 @@ async function readHead(handle: FileHandle): Promise<Buffer> {
 
 async function openStream(name: string, stream: AsyncIterable<Buffer>): Promise<Input> {
   const pieces = stream[Symbol.asyncIterator]()
-  const next = async () => (await pieces.next()).value as Buffer | undefined
+  const next = async () =>
+    (await pieces.next().catch((error) => refuse(name, error))).value as Buffer | undefined
   const first: Buffer[] = []
   for (let size = 0; size < HEAD_BYTES; size += first.at(-1)?.length ?? 0) {
     const piece = await next()
