@@ -71,6 +71,11 @@ describe('a message', () => {
     expect(code).toBe(1)
   })
 
+  it('names the end of a range, which is no number of a person', async () => {
+    const { stderr } = await tabbat(settings, 'demo', '--seed', NIN)
+    expect(stderr).toContain("argument '[number]' is invalid. It must be a number from 0 to 4294967295.")
+  })
+
   it('does not steer the terminal, and does not repeat a whole file', async () => {
     const { stderr } = await tabbat(settings, 'keys', 'usage', '--from', `\u001b[31m${'x'.repeat(5000)}`)
     expect(stderr).not.toContain('\u001b')
