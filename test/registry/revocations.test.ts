@@ -1,8 +1,17 @@
-import { existsSync, readFileSync, realpathSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createKeepRevocations } from '../../src/backup/find-revocations.ts'
+import { createKeepRevocations, keepRevocationsFile } from '../../src/backup/find-revocations.ts'
 import { type Access, appendAccess, fold, readAccess } from '../../src/backup/revocations-file.ts'
 import { writeBackup } from '../../src/backup/write-backup.ts'
 import type { SealedStore } from '../../src/context/sealed-store.ts'
@@ -149,6 +158,39 @@ describe.each(ENGINES)('revocations after a backup, on %s', (engine) => {
     expect(phases.toSorted()).toEqual(made)
     // The file of the new database knows them, too.
     expect(readFileSync(fileOf(target), 'utf8')).toContain('"state":"removed"')
+  })
+
+  it('that let a key end later, or disable an endpoint, are made again, too', async () => {
+    const settings = await newSettings(engine)
+    const backup = inFolder(settings, 'old.backup')
+    const id = await withSealed(settings, async (sealed) => {
+      const { store } = sealed
+      const options = { name: 'shop', mode: 'live', scopes: ['kyc:nin'], expiresAt: undefined } as const
+      const { row } = await createKey(toKeyDeps(sealed), { ...options, allowedIps: undefined })
+      const endpoint = { id: ENDPOINT, name: 'hooks', url: 'https://shop.example/hooks', createdAt: 1 }
+      await store.webhooks.insert(
+        { ...endpoint, secret: Buffer.alloc(60, 7), events: ['verification.completed'], lineages: [] },
+        10,
+      )
+      await keep(settings, sealed)
+      await writeBackup(sealed, backup)
+      await rollKey(toKeyDeps(sealed), row.id, HOUR_MS)
+      await store.webhooks.disable(ENDPOINT, Date.now())
+      expect(await keep(settings, sealed)).toEqual({ open: 0 })
+      return row.id
+    })
+    const target = await newTarget(engine, settings)
+    const args = ['restore', backup, '--revocations', settings.TABBAT_DATA_DIR ?? '']
+    const { code, stdout } = await tabbat(target, args)
+    expect([code, stdout]).toEqual([0, expect.stringMatching(`key ${id} \\(shop\\): ends on .* again`)])
+    expect(stdout).toContain(`endpoint ${ENDPOINT} (hooks): disabled again`)
+    const { ends, disabled } = await withSealed(target, async ({ store }) => ({
+      ends: (await store.keys.find(id))?.expiresAt,
+      disabled: (await store.webhooks.list()).map(({ disabledReason }) => disabledReason),
+    }))
+    expect(ends).toBeGreaterThan(Date.now())
+    expect(ends).toBeLessThanOrEqual(Date.now() + HOUR_MS)
+    expect(disabled).toEqual(['operator'])
   })
 
   it('are only shown with --no-revocations, named by doctor, and made later', async () => {
@@ -336,6 +378,50 @@ describe('revocations.log', () => {
     const none = await newTarget('sqlite', settings)
     const { code, stderr } = await tabbat(none, ['restore', backup])
     expect([code, stderr]).toEqual([0, expect.stringContaining('no revocations.log was found')])
+  })
+
+  it('that cannot be written, and then can, is told once each to the log', async () => {
+    const settings = await newSettings('sqlite')
+    await withSealed(settings, async (sealed) => {
+      mkdirSync(fileOf(settings))
+      const events: string[] = []
+      const failures: unknown[] = []
+      const log = {
+        event: (level: string, name: string) => void events.push(`${level} ${name}`),
+        failure: (error: unknown) => void failures.push(error),
+      }
+      await addAccount(sealed, 'adaobi', 'owner')
+      const config = toConfig(settings)
+      const keeper = keepRevocationsFile({
+        ...{ tables: sealed.store, keyring: sealed.keyring, config, log, workerNumber: 1 },
+      })
+      await keeper.keep()
+      expect(events).toEqual(['error revocations_file_failed'])
+      expect(failures).toHaveLength(2)
+      rmdirSync(fileOf(settings))
+      await keeper.keep()
+      await keeper.keep()
+      await keeper.stop()
+      expect(events).toEqual(['error revocations_file_failed', 'info revocations_file_written'])
+    })
+    expect(readFileSync(fileOf(settings), 'utf8')).toContain('"kind":"account"')
+  })
+
+  it('of an older database is told to the log', async () => {
+    const { settings, backup } = await createHistory('sqlite')
+    const target = await newTarget('sqlite', settings)
+    writeFileSync(fileOf(target), readFileSync(fileOf(settings)))
+    await tabbat(target, ['restore', backup, '--no-revocations'])
+    await withSealed(target, async (sealed) => {
+      const events: string[] = []
+      const log = { event: (_level: string, name: string) => void events.push(name), failure: () => {} }
+      const config = toConfig(target)
+      const deps = { tables: sealed.store, keyring: sealed.keyring, config, log, workerNumber: 2 }
+      const keeper = keepRevocationsFile(deps)
+      await keeper.keep()
+      await keeper.stop()
+      expect(events).toEqual(['revocations_open'])
+    })
   })
 
   it('never removes the last owner, and says so', async () => {
