@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { createSigner } from '../../src/audit/signing.ts'
+import { toBlindIndexText } from '../../src/crypto/mac.ts'
 import { ENGINES, newSettings, withSealed } from '../registry/sealed-registry.ts'
 import { type Settings, TABBAT, tabbat } from './tabbat.ts'
 
@@ -185,5 +186,52 @@ describe.each(ENGINES)('commands on %s', (engine) => {
     ])
     // The timeline of the verification itself has no new row.
     expect(JSON.parse((await tabbat(settings, 'audit', 'show', reference, '--json')).stdout)).toHaveLength(1)
+  })
+
+  it('that show data show none of it where the row cannot be written', async () => {
+    const settings = await newSettings(engine)
+    const [reference, number] = [`ver_${'0'.repeat(36)}`, '12345678901']
+    await withSealed(settings, async ({ store, keyring }) => {
+      const log = await openAuditLog({
+        ...{ table: store.audit, dataDir: settings.TABBAT_DATA_DIR ?? '', losses: undefined },
+        signer: createSigner(keyring['audit-signing']),
+        checkpointDir: settings.TABBAT_DATA_DIR ?? '',
+        ...{ onUnavailable: () => {}, onCheckpointFailure: () => {}, onCorruption: () => {} },
+      })
+      const subject = toBlindIndexText(keyring.subject, 'nin', number)
+      const about = { request_reference: reference, subject, consent_reference: 'form-17' }
+      await log.record([{ ...about, phase: 'outcome', outcome: 'verified' }])
+      await log.close()
+    })
+    const run = (...args: string[]) =>
+      spawnSync(TABBAT.file, args, {
+        env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings },
+        input: `${number}\n`,
+        encoding: 'utf8',
+      })
+    const commands = [
+      ['audit', 'show', reference],
+      ['audit', 'prove', reference],
+      ['audit', 'subject', 'nin'],
+      ['audit', 'export'],
+      ['consents', 'form-17'],
+      ['registry', 'stats'],
+      ['person', 'report', 'nin', '--reason', 'Request of access, case 17'],
+    ]
+    for (const args of commands) {
+      const { status, stdout } = run(...args)
+      expect([args, status, stdout !== '']).toEqual([args, 0, true])
+    }
+    const action =
+      engine === 'sqlite'
+        ? "BEGIN SELECT RAISE(ABORT, 'blocked'); END"
+        : 'FOR EACH ROW EXECUTE FUNCTION refuse_change()'
+    await withSealed(settings, ({ store }) =>
+      store.database.prepare(`CREATE TRIGGER blocked BEFORE INSERT ON audit ${action}`).run(),
+    )
+    for (const args of commands) {
+      const { status, stdout } = run(...args)
+      expect([args, status === 0, stdout]).toEqual([args, false, ''])
+    }
   })
 })
