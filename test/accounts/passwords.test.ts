@@ -28,6 +28,24 @@ describe('a password hash', () => {
     ).toEqual([true, false, false, false, false, false])
   })
 
+  it('is computed for a name without an account too', async () => {
+    const derived: string[] = []
+    const secret = () => {
+      derived.push('argon2id')
+      return KEY
+    }
+    const usual = { memory: 64, passes: 2, parallelism: 1 }
+    const counted = createPasswords(secret, usual)
+    const stored = await counted.hash('ada', PASSWORD)
+    const workFor = async (name: string, hashed: string | undefined) => {
+      derived.length = 0
+      expect(await counted.isRight(name, 'a wrong password', hashed)).toBe(false)
+      return derived.length
+    }
+    expect(await workFor('ada', stored)).toBe(1)
+    expect(await workFor('nobody', undefined)).toBe(1)
+  })
+
   it('with another cost still matches', async () => {
     const cheap = '$argon2id$v=19$m=1024,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$'
     const { argon2Sync } = await import('node:crypto')

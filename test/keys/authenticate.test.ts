@@ -33,7 +33,7 @@ function open(row: Partial<KeyRow> = {}) {
     ],
   ])
   // `set` moves the wall clock against the monotonic clock.
-  const clock = { now: 1_000_000, set: 0, queries: 0, fails: false }
+  const clock = { now: 1_000_000, set: 0, queries: 0, hashes: 0, fails: false }
   const authenticate = createAuthenticate({
     keys: {
       find: async (id) => {
@@ -47,9 +47,27 @@ function open(row: Partial<KeyRow> = {}) {
     publicSandboxKey: true,
     now: () => clock.now,
     wallNow: () => clock.now + clock.set,
+    toHash: (...given) => {
+      clock.hashes += 1
+      return toKeyHash(...given)
+    },
   })
   return { rows, clock, authenticate }
 }
+
+it('does the same work for an unknown key as for a wrong secret, a revoked key and one of the other mode', async () => {
+  const { rows, clock, authenticate } = open()
+  const workFor = async (text: string) => {
+    const [queries, hashes] = [clock.queries, clock.hashes]
+    expect(await authenticate(text)).toBeUndefined()
+    return [clock.queries - queries, clock.hashes - hashes]
+  }
+  expect(await workFor(createApiKey('live').text)).toEqual([1, 1])
+  expect(await workFor(createApiKey('live', key.id).text)).toEqual([1, 1])
+  expect(await workFor(createApiKey('test', key.id).text)).toEqual([1, 1])
+  rows.set(key.id, { ...(rows.get(key.id) as KeyRow), revokedAt: 1 })
+  expect(await workFor(key.text)).toEqual([1, 1])
+})
 
 it('accepts a key that was valid for five minutes as unconfirmed while the store fails', async () => {
   const { clock, authenticate } = open()
