@@ -33,3 +33,11 @@ it('names entries of the list that no longer hold', () => {
     'killed by a.test.ts: a',
   ])
 })
+
+it('gives no score of nothing', () => {
+  const printed = printReport(toReport([], [{ mutants: ['gone'], reason: 'It is equivalent.' }], []))
+  expect(printed.split('\n')).toEqual([
+    'No mutant was tried: nothing that was chosen has one.',
+    'stale entry in survivors.json, no such mutant: gone',
+  ])
+})

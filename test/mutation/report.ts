@@ -61,7 +61,13 @@ function toCount(room: string, results: readonly Result[]): Count {
   return { room, mutants: results.length, noticed, score }
 }
 
-export function printReport({ rooms, score, mutants, survivors, stale }: Report): string {
+export function printReport(report: Report): string {
+  const lines =
+    report.mutants === 0 ? ['No mutant was tried: nothing that was chosen has one.'] : printScores(report)
+  return [...lines, ...report.stale.map((entry) => `stale entry in survivors.json, ${entry}`)].join('\n')
+}
+
+function printScores({ rooms, score, mutants, survivors }: Report): string[] {
   const explained = survivors.filter(({ reason }) => reason !== undefined)
   const open = survivors.filter(({ reason }) => reason === undefined)
   return [
@@ -73,6 +79,5 @@ export function printReport({ rooms, score, mutants, survivors, stale }: Report)
     '',
     `${survivors.length} were not noticed; ${explained.length} of these are explained in test/mutation/survivors.json.`,
     ...open.map(({ status, line, key }) => `  ${status}, line ${line}: ${key}`),
-    ...stale.map((entry) => `stale entry in survivors.json, ${entry}`),
-  ].join('\n')
+  ]
 }
