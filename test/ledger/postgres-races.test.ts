@@ -66,21 +66,52 @@ describe.skipIf(!hasPostgres())('commits of several nodes on PostgreSQL', () => 
     expect(rows).toEqual([{ calls: 1, kobo: 100 }])
   })
 
+  const name = createHash('sha256').update('order-1').digest()
+  const toClaim = (operation: string, owner: string) => ({
+    claim: {
+      keyId: 'key',
+      operation,
+      name,
+      fingerprint: name,
+      subject: null,
+      owner,
+      leaseMs: 1000,
+      expiresAt: steadyNow() + DAY_MS,
+      paidCalls: 0,
+    },
+  })
+
+  /** The first commits that store a claim fail. The count is outside transactions. */
+  async function failFirst(commits: number, code: string): Promise<() => Promise<number>> {
+    await other.query(`CREATE SEQUENCE tries;
+      CREATE FUNCTION fail_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('tries') <= ${commits} THEN RAISE EXCEPTION 'taken' USING ERRCODE = '${code}'; END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER fail_first BEFORE INSERT ON idempotency FOR EACH ROW EXECUTE FUNCTION fail_first()`)
+    return async () => Number((await other.query('SELECT last_value FROM tries')).rows[0].last_value)
+  }
+  const TAKEN = 'TB409'
+
+  it('a commit whose rows others change at the same moment is tried six times', async () => {
+    const countTries = await failFirst(5, TAKEN)
+    expect(await commitParts(store, [toClaim('a', 'one')])).toEqual([])
+    expect(await countTries()).toBe(6)
+  })
+
+  it('a commit that others precede six times fails', async () => {
+    const countTries = await failFirst(7, TAKEN)
+    await expect(commitParts(store, [toClaim('a', 'one')])).rejects.toThrow('taken')
+    expect(await countTries()).toBe(6)
+  })
+
+  it('a commit that fails for another reason is not tried again', async () => {
+    const countTries = await failFirst(1, 'TB500')
+    await expect(commitParts(store, [toClaim('a', 'one')])).rejects.toThrow('taken')
+    expect(await countTries()).toBe(1)
+  })
+
   it('claims of one Idempotency-Key for several operations do not wait for each other', async () => {
-    const name = createHash('sha256').update('order-1').digest()
-    const toClaim = (operation: string, owner: string) => ({
-      claim: {
-        keyId: 'key',
-        operation,
-        name,
-        fingerprint: name,
-        subject: null,
-        owner,
-        leaseMs: 1000,
-        expiresAt: steadyNow() + DAY_MS,
-        paidCalls: 0,
-      },
-    })
     await other.query('BEGIN')
     await other.query(
       `INSERT INTO idempotency (key_id, operation, name, fingerprint, owner, lease_until, expires_at)
