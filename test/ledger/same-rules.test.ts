@@ -42,6 +42,11 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
 
   const person = fc.nat(3)
   const key = fc.nat(2)
+  /** Low, so that a few guesses reach them, also those of one commit. */
+  const limits = fc.record({
+    maxByKey: fc.integer({ min: 1, max: 3 }),
+    maxByAll: fc.integer({ min: 1, max: 5 }),
+  })
   const steps = <Step>(step: fc.Arbitrary<Step>, most = 14) =>
     fc.array(step, { minLength: 1, maxLength: most })
 
@@ -54,10 +59,6 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
       guess: fc.nat(13),
       laterMs: fc.constantFrom(0, 1, DAY_MS - 1, DAY_MS, DAY_MS + 1),
       maxPeople: fc.nat(3),
-    })
-    const limits = fc.record({
-      maxByKey: fc.integer({ min: 1, max: 3 }),
-      maxByAll: fc.integer({ min: 1, max: 5 }),
     })
     await check(fc.record({ limits, steps: steps(guess) }), async ({ limits, steps }, id) => {
       await compare(steps, async (store, step, index) => {
@@ -103,14 +104,16 @@ describe.skipIf(!hasPostgres())('SQLite and PostgreSQL answer alike', () => {
       verifications: steps(verification, 6),
       laterMs: fc.constantFrom(0, 2000, DAY_MS),
     })
-    const cases = fc.record({ commits: steps(commit, 8), maxPeople: fc.integer({ min: 1, max: 4 }) })
-    await check(cases, async ({ commits, maxPeople }, id) => {
+    const cases = fc.record({ commits: steps(commit, 8), maxPeople: fc.integer({ min: 1, max: 4 }), limits })
+    await check(cases, async ({ commits, maxPeople, limits }, id) => {
       await compare(commits, async ({ audit }, { verifications, laterMs }) => {
         const at = NOW + laterMs
         const checks = verifications.map((each, index) =>
           toCheck(id, at, maxPeople, each, verifications.slice(0, index)),
         )
-        const { refused } = await audit.append({ rows: audit.packRows([]), parts: packParts(checks, at) })
+        const packed = packParts(checks, at)
+        const parts = packed && { ...packed, ...limits }
+        const { refused } = await audit.append({ rows: audit.packRows([]), parts })
         return refused.toSorted(([one], [other]) => one - other)
       })
     })
