@@ -64,6 +64,32 @@ describe('the mutants of a file', () => {
   })
 })
 
+describe('the mutants of a function of PostgreSQL', () => {
+  const SQL = 'src/database/functions/f.sql'
+
+  it.each([
+    ['WHERE a = b', ['WHERE a <> b']],
+    ['IF a = 2 THEN', ['IF a <> 2 THEN', 'IF true THEN', 'IF false THEN']],
+    ['WHERE NOT a.b', ['WHERE a.b']],
+    ['SET a = a + 1', ['SET a = a - 1']],
+    ['a := b OR c;', ['a := b AND c;']],
+    ['-- A comment: a < b AND c.\na := 1;', []],
+  ])('are, for %s', (text, expected) => {
+    const all = createMutants(SQL, text).map((mutant) => applyTo(text, mutant))
+    expect(all.toSorted()).toEqual(expected.toSorted())
+  })
+
+  it('have names with what is around them in their line', () => {
+    expect(createMutants(SQL, 'x;\n  IF a OR b THEN').map(({ key }) => key)).toContain(
+      `${SQL} | IF a [OR] b THEN | sql | OR → AND`,
+    )
+  })
+
+  it('are not instrumented', () => {
+    expect(instrument(SQL, 'IF a THEN')).toBe('IF a THEN')
+  })
+})
+
 describe('an instrumented file', () => {
   it('notes each block that runs, once', () => {
     const text =

@@ -1,5 +1,6 @@
 import { parseSync } from 'rolldown/utils'
 import { type Change, changesOf, type Node } from './operators.ts'
+import { findSqlChanges } from './sql-mutants.ts'
 
 /** One change to one file of the product, which a test should notice. */
 export type Mutant = {
@@ -54,9 +55,11 @@ export function createMutants(file: string, text: string): Mutant[] {
     const line = text.slice(0, change.start).split('\n').length
     mutants.push({ file, ...change, original, line, key: count > 1 ? `${label} #${count}` : label, block })
   }
-  walk(parse(file, text), { block: 0, path: [], parents: [] }, (node, { block, path, parents }) => {
-    for (const change of changesOf(node, parents, text)) add(change, block, path)
-  })
+  if (isSql(file)) for (const { around, ...change } of findSqlChanges(text)) add(change, 0, [around])
+  else
+    walk(parse(file, text), { block: 0, path: [], parents: [] }, (node, { block, path, parents }) => {
+      for (const change of changesOf(node, parents, text)) add(change, block, path)
+    })
   return mutants.sort((one, other) => one.start - other.start)
 }
 
@@ -70,6 +73,7 @@ export const applyTo = (
  * in a thread, or in a test. A star marks what other threads and processes than that of the tests reach. Lines stay where they are.
  */
 export function instrument(file: string, text: string): string {
+  if (isSql(file)) return text
   const probes: Probe[] = []
   walk(parse(file, text), { block: 0, path: [], parents: [] }, (node, { parents }) => {
     if (node.type === 'BlockStatement')
@@ -146,11 +150,14 @@ function nameOf(node: Node): string | undefined {
 const isArrowBody = (node: Node, parent: Node | undefined) =>
   parent?.type === 'ArrowFunctionExpression' && parent.body === node && node.type !== 'BlockStatement'
 
+/** No probe can be added to it: see CALLERS. */
+const isSql = (file: string) => file.endsWith('.sql')
+
 const parse = (file: string, text: string) => parseSync(file, text, { lang: 'ts' }).program as unknown as Node
 
 /** Whether a program comes of it: some changes of a text do not fit their surroundings. */
 export const parses = (file: string, text: string) =>
-  parseSync(file, text, { lang: 'ts' }).errors.length === 0
+  isSql(file) || parseSync(file, text, { lang: 'ts' }).errors.length === 0
 
 function shorten(text: string): string {
   const line = text.replace(/\s+/g, ' ')

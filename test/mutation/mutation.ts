@@ -22,7 +22,7 @@ Changes the product in one place at a time, and runs the tests that reach the pl
   --seed TEXT      another text chooses another sample (1)
   --budget S       run the nearest tests of a mutant that take about S seconds of processor (20)
   --score PERCENT  exit with 1 below this score (85)
-  --sqlite         without PostgreSQL: quicker, and without the mutants of postgres-*.ts
+  --sqlite         without PostgreSQL: quicker, and without the mutants of postgres-*.ts and *.sql
   --fresh          try again what the cache knows
   --list           print the mutants, and run nothing
   --json           print the report as JSON
@@ -77,7 +77,7 @@ function plan(options: Options): { readonly all: Planned[]; readonly chosen: Pla
   const changed = options.since === undefined ? undefined : changedSince(options.since)
   const wanted = all.filter(
     ({ mutant: { file } }) =>
-      !(options.sqlite && file.includes('/postgres-')) &&
+      !(options.sqlite && /\/postgres-|\.sql$/.test(file)) &&
       (changed?.has(file) ?? true) &&
       (options.files?.some((glob) => matchesGlob(file, glob)) ?? true),
   )

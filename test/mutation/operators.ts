@@ -39,7 +39,8 @@ const METHODS = new Map([
 /** A call of these methods is replaced with what they are called on. */
 const LEFT_OUT = /^(?:filter|sort|toSorted|reverse|toReversed|slice|trim|toLowerCase|toUpperCase|subarray)$/
 const SQL = /\b(?:SELECT|INSERT|UPDATE|DELETE|WHERE|VALUES|CASE|COALESCE)\b|\$\d/
-const SQL_WORDS: readonly (readonly [RegExp, string])[] = [
+/** Words of SQL, and what they are replaced with. */
+export const SQL_WORDS: readonly (readonly [RegExp, string])[] = [
   [/<=/g, '<'],
   [/>=/g, '>'],
   [/(?<=\s)<(?=\s)/g, '<='],

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { chooseTests, type Reach, readHits } from './reach.ts'
+import { CALLERS } from './sql-mutants.ts'
 
 const begins = (name: string) => JSON.stringify({ begins: name })
 const ends = (name: string, cpuMs = 1) => JSON.stringify({ ends: name, cpuMs, ms: cpuMs * 2 })
@@ -82,5 +83,13 @@ describe('the tests of a mutant', () => {
   it('are one, when none fits, and none when none reaches it', () => {
     expect(choose(1)).toEqual(['test/keys/x.test.ts 2'])
     expect(choose(1000, 8)).toEqual([])
+  })
+
+  it('are, for a function of PostgreSQL, those that run the file that calls it', () => {
+    const [sql, caller] = Object.entries(CALLERS)[0] as [string, string]
+    const [test, reached] = toReached('test/ledger/sql.test.ts', '', [1, 2, 3])
+    const files = { [caller]: { 0: [0, 1, 2], 8: [1], 9: [1, 2] } }
+    const chosen = chooseTests(root, { [test]: { ...reached, files } }, { file: sql, block: 0 }, 1000)
+    expect(chosen.map(({ names }) => names)).toEqual([['1', '2']])
   })
 })

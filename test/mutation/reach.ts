@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path'
 import { instrument } from './create-mutants.ts'
 import type { Lane, Outcome } from './lane.ts'
+import { CALLERS } from './sql-mutants.ts'
 
 /** A test, and what it took on the instrumented product. */
 type Timed = { readonly name: string; readonly cpuMs: number; readonly ms: number }
@@ -161,7 +162,7 @@ export function chooseTests(
   const near = Object.entries(reach)
     .filter(([, { failed }]) => !failed.includes(WHOLE_FILE))
     .flatMap(([test, { tests, files, failed }]) =>
-      (files[file]?.[block] ?? [])
+      listReaching(files, file, block)
         .map((number) => ({ test, number, ...(tests[number] as Timed) }))
         .filter(({ name }) => !failed.includes(name)),
     )
@@ -178,6 +179,14 @@ export function chooseTests(
     names: chosen.sort((one, other) => one.number - other.number).map(({ name }) => name),
     ms: chosen.reduce((sum, { ms }) => sum + ms, 0),
   }))
+}
+
+/** The numbers of the tests. */
+function listReaching(files: TestReach['files'], file: string, block: number): readonly number[] {
+  const caller = CALLERS[file]
+  if (caller === undefined) return files[file]?.[block] ?? []
+  const { 0: _loaded, ...run } = files[caller] ?? {}
+  return [...new Set(Object.values(run).flat())]
 }
 
 const imports = new Map<string, ReadonlySet<string>>()

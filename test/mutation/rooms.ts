@@ -1,4 +1,5 @@
 import { globSync } from 'node:fs'
+import { CALLERS } from './sql-mutants.ts'
 
 /** A part of the product whose tests are tested. A file belongs to the first room that names it. */
 type Room = {
@@ -41,6 +42,7 @@ const ROOMS: readonly Room[] = [
   },
   { name: 'verification', files: ['src/verification/**/*.ts'], tests: 'test/{verification,operations}' },
   { name: 'ledger', files: ['src/ledger/**/*.ts'], tests: 'test/{ledger,verification,operations}' },
+  { name: 'ledger-sql', files: Object.keys(CALLERS), tests: 'test/{ledger,verification,operations}' },
   { name: 'audit', files: ['src/audit/**/*.ts'], tests: 'test/audit' },
   { name: 'keys', files: ['src/keys/**/*.ts'], tests: 'test/{keys,operations,http,admin}' },
   { name: 'crypto', files: ['src/crypto/**/*.ts'], tests: 'test/{crypto,registry}' },
