@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs'
+import fc from 'fast-check'
 import { afterEach, beforeEach } from 'vitest'
 
 /**
@@ -8,6 +9,8 @@ import { afterEach, beforeEach } from 'vitest'
 const to = process.env.TABBAT_MUTATION_HITS
 const noted = globalThis as { __hits?: Set<number>[]; __isTestThread?: boolean }
 noted.__isTestThread = true
+// That a test fails is enough: nobody reads the shortest example.
+fc.configureGlobal({ endOnFailure: true })
 
 if (to !== undefined) {
   const begun = new Map<string, { cpu: NodeJS.CpuUsage; at: bigint }>()
