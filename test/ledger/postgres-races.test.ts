@@ -47,6 +47,14 @@ describe.skipIf(!hasPostgres())('commits of several nodes on PostgreSQL', () => 
     expect(rows).toEqual([{ id: 'two' }])
   })
 
+  it('the guesses about one person are counted where nobody else was asked about', async () => {
+    const at = steadyNow()
+    const about = { subject: Buffer.alloc(32, 1), keyId: 'key', maxPeople: 10 }
+    const limits = { at, since: at - DAY_MS, day: 1, maxByKey: 1, maxByAll: 1 }
+    expect(await admitGuess(store, { ...about, ...limits, id: 'one' })).toBe('admitted')
+    expect(await admitGuess(store, { ...about, ...limits, id: 'two' })).toBe('too_many_attempts')
+  })
+
   it('a late refund and a commit of the same key and source do not wait for each other', async () => {
     const money = { name: 'dojah', day: 1, node: 'here', kobo: 100, isCapped: false }
     const spending = [{ ...money, calls: 1, key: { id: 'key', month: '2026-11' } }] as const
