@@ -35,6 +35,8 @@ const toCache = (isSqlite: boolean) =>
   join(repository, 'node_modules/.cache/tabbat-mutation', isSqlite ? 'sqlite' : 'both')
 const RESULTS = 'results.json'
 const LOWEST_PRIORITY = 19
+/** As a shell says of a program that Ctrl-C ended. */
+const SIGNALLED = 130
 /** Added to four times the usual duration of the tests before a mutant counts as one that never ends. A new process takes its time. */
 const PATIENCE_MS = 30_000
 
@@ -200,6 +202,13 @@ async function run(options: Options): Promise<number> {
   process.env.TMPDIR = parent
   const { postgres, stop } = await startDatabase(options.sqlite)
   const lane = openLane(repository, parent, postgres)
+  // The copy is in memory, and outlives the process.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, async () => {
+      lane.close()
+      await stop()
+      process.exit(SIGNALLED)
+    })
   try {
     const results: Result[] = []
     for (const [room, ofRoom] of Map.groupBy(chosen, ({ room }) => room)) {

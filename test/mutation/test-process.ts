@@ -60,6 +60,8 @@ const vitest = await createVitest(
   { logLevel: 'silent' },
 )
 
+// Whoever asked is gone, perhaps killed.
+process.on('disconnect', () => process.exit())
 process.on('message', async ({ tests, changed = [], hits }: RunRequest) => {
   // Of the instrumented product all tests are wanted.
   vitest.config.bail = hits === undefined ? 1 : 0
