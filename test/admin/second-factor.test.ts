@@ -153,6 +153,18 @@ describe('an authenticator app', () => {
     expect(answers.at(-1)).toBe(429)
   })
 
+  it('makes who enters wrong codes at its set-up wait, too', async () => {
+    const cookie = await makeAccount('daniel')
+    const { token } = (await post('/admin/session/factors/totp/begin', {}, cookie)).json()
+    const answers: number[] = []
+    for (let time = 0; time < 12 && answers.at(-1) !== 429; time++) {
+      const code = String(time).padStart(6, '0')
+      answers.push((await post('/admin/session/factors/totp/confirm', { token, code }, cookie)).status)
+    }
+    expect(answers.slice(0, 5)).toEqual(Array(5).fill(401))
+    expect(answers.at(-1)).toBe(429)
+  })
+
   it('of one account does not open another, and the set-up neither', async () => {
     const [mine, theirs] = [await makeAccount('ebun'), await makeAccount('fatima')]
     const { token, secret } = (await post('/admin/session/factors/totp/begin', {}, mine)).json()
