@@ -99,6 +99,17 @@ describe('ending a session', () => {
   })
 })
 
+/** Written down independently of the list of routes. All other changes of accounts, sessions and tokens need the password, or end something. */
+const OTHER_CHANGES = [
+  ...['end-sessions', 'reset-factors', 'role', 'reset', 'remove'].map(
+    (what) => `/admin/accounts/owner/${what}`,
+  ),
+  ...['totp/begin', 'totp/confirm', 'totp/remove', 'recovery-codes'].map(
+    (what) => `/admin/session/factors/${what}`,
+  ),
+  ...['begin', 'add', 'remove'].map((what) => `/admin/session/factors/passkeys/${what}`),
+]
+
 describe('a change of accounts', () => {
   const age = async (minutes: number, account: string) => {
     await server.context.store.database
@@ -121,6 +132,10 @@ describe('a change of accounts', () => {
     expect(await invite()).toEqual([200, undefined])
     await age(11, 'hadiza')
     expect(await invite()).toEqual([403, 'confirm_first'])
+    for (const path of OTHER_CHANGES) {
+      const answer = await post(path, {}, cookie)
+      expect([path, answer.status, answer.json().code]).toEqual([path, 403, 'confirm_first'])
+    }
     // Reading needs none.
     expect((await server.request('/admin/accounts', { cookie })).status).toBe(200)
     const wrong = await post('/admin/session/confirm', { password: 'not this one' }, cookie)
