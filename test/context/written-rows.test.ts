@@ -1,11 +1,18 @@
 import { createHash, createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { crc32 } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createToken, findSsoAccount, resetAccount } from '../../src/accounts/accounts.ts'
+import { createSecondFactorCheck } from '../../src/accounts/second-factors.ts'
+import { createThrottle } from '../../src/accounts/throttle.ts'
+import { toCode, toStep } from '../../src/accounts/totp.ts'
 import { createBlankRecord } from '../../src/contract/record.ts'
 import { BrokenSeal } from '../../src/crypto/seal.ts'
-import { createSecretText } from '../../src/keys/api-key.ts'
+import { createSecretText, hasChecksum } from '../../src/keys/api-key.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
 import { sealEntry, sealMedia, toSubject } from '../../src/registry/sealed-entry.ts'
+import type { KeyUse } from '../../src/verification/idempotency.ts'
+import { readVerification } from '../../src/verification/queue/read-verification.ts'
+import { fromBase32 } from '../admin/base32.ts'
 import { bindSessions, openTestConsole, type TestConsole } from '../admin/test-console.ts'
 import { bearer } from '../app.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -15,9 +22,17 @@ const PEOPLE = [
   { nin: '73914650281', phone: '08067319245', first_name: 'Damilola' },
   { nin: '60482917353', phone: '08031234567', first_name: 'Ebuka' },
 ] as const
+type Person = (typeof PEOPLE)[number]
 
 /** What an attacker can compute without the root key. */
 const toPlainHash = (text: string) => createHash('sha256').update(text).digest()
+
+/** The key with its last six characters, which need no secret. */
+function withChecksum(body: string): string {
+  const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+  const places = Array.from({ length: 6 }, (_each, index) => 62 ** (5 - index))
+  return body + places.map((place) => digits[Math.floor(crc32(body) / place) % 62]).join('')
+}
 
 /** An authenticator whose private key the attacker knows. */
 function createDevice() {
@@ -114,10 +129,29 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     expect(await statusOf()).toBe(401)
     await set('method', 'password')
     expect(await statusOf()).toBe(200)
-    await set('account', 'owner')
+    // With what binds a session of another account.
+    await server.openSession('owner', 'victor')
+    const [mine, theirs] = [await findSession('mallory'), await findSession('victor')]
+    const copy = async (...columns: string[]) => {
+      for (const name of columns)
+        await write(
+          `UPDATE sessions SET ${name} = (SELECT s.${name} FROM sessions s WHERE s.id = $1) WHERE id = $2`,
+          theirs,
+          mine,
+        )
+    }
+    await copy('confirmed_at', 'confirmed_mac')
+    expect([await statusOf(), await statusOf({ role: 'viewer' })]).toEqual([200, 403])
+    await copy('account')
     expect(await statusOf()).toBe(401)
-    await write("DELETE FROM sessions WHERE account = 'owner'")
+    await copy('mac')
+    expect(await statusOf()).toBe(401)
   })
+
+  const findSession = async (account: string) => {
+    const select = server.context.store.database.prepare('SELECT id FROM sessions WHERE account = $1')
+    return (await select.get(account))?.id as Uint8Array
+  }
 
   it('cannot do without the password of an account by emptying it', async () => {
     const cookie = await server.openSession('owner', 'emptied')
@@ -136,6 +170,14 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
       (await server.request('/admin/invitations/inspect', { body: { token } })).status
     expect(await inspect()).toBe(200)
     await write("UPDATE invitations SET account = 'owner' WHERE account = 'trudy'")
+    expect(await inspect()).toBe(410)
+    // With all that a link of the other account has, but for its secret.
+    await server.openSession('owner', 'walter')
+    await resetAccount(deps, 'walter')
+    for (const name of ['role', 'made_by', 'created_at', 'expires_at', 'mac', 'account'])
+      await write(
+        `UPDATE invitations SET ${name} = (SELECT i.${name} FROM invitations i WHERE i.account = 'walter') WHERE account = 'owner'`,
+      )
     expect(await inspect()).toBe(410)
   })
 
@@ -156,6 +198,39 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     await write("UPDATE account_identities SET account = 'eve' WHERE account = 'owner'")
     await expect(signIn('eve.obi')).rejects.toThrow('did not confirm')
     expect([await signIn('eve'), await signIn('eve.obi')]).toEqual(['eve', 'eve'])
+    // With what binds the identity of the other account.
+    const grace = { ...claims, sub: 'grace', name: 'grace' }
+    expect((await findSsoAccount(deps, grace, rules)).name).toBe('grace')
+    const select = store.database.prepare("SELECT mac FROM account_identities WHERE account = 'grace'")
+    const mac = (await select.get())?.mac as Uint8Array
+    await write("DELETE FROM account_identities WHERE account = 'grace'")
+    await write("UPDATE account_identities SET account = 'grace', mac = $1 WHERE account = 'eve'", mac)
+    await expect(signIn('eve')).rejects.toThrow('did not confirm')
+  })
+
+  it('cannot use the second factor of his own account for another', async () => {
+    const { context } = server
+    const key = () => context.keyring()['second-factor']
+    const throttle = createThrottle(context.store.throttle, key)
+    const check = createSecondFactorCheck({ context, key, throttle })
+    const post = async (path: string, cookie: string, body = {}) =>
+      (await server.request(`/admin/session/factors/${path}`, { cookie, body })).json()
+    const setUp = async (account: string) => {
+      const cookie = await server.openSession('viewer', account)
+      const { secret, token } = await post('totp/begin', cookie)
+      const codeAt = (step: number) => toCode(fromBase32(String(secret)), toStep(Date.now()) + step)
+      const { recovery_codes } = await post('totp/confirm', cookie, { token, code: codeAt(0) })
+      return { codeAt, recoveryCode: (recovery_codes as string[])[0] }
+    }
+    const [his] = [await setUp('rupert'), await setUp('sybil')]
+    expect(await check('rupert', his.codeAt(1))).toMatchObject({ method: 'code' })
+    expect(await check('rupert', his.recoveryCode)).toMatchObject({ method: 'recovery_code' })
+    await write("UPDATE recovery_codes SET account = 'sybil' WHERE account = 'rupert'")
+    await expect(check('sybil', his.recoveryCode)).rejects.toMatchObject({ code: 'wrong_code' })
+    await write(
+      `UPDATE totp_secrets SET sealed = (SELECT t.sealed FROM totp_secrets t WHERE t.account = 'rupert') WHERE account = 'sybil'`,
+    )
+    await expect(check('sybil', his.codeAt(1))).rejects.toThrow(BrokenSeal)
   })
 
   it('cannot make an invitation to the console', async () => {
@@ -212,43 +287,67 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     await write('UPDATE api_keys SET hash = $1 WHERE id = $2', toPlainHash(text), id)
     expect((await verify(PEOPLE[0].nin, PEOPLE[0].phone, text)).statusCode).toBe(401)
     // The hash of a key that he holds, under the id of another one: the id is a part of what is hashed.
-    const ownId = idOf(own)
     await write(
       'UPDATE api_keys SET hash = (SELECT hash FROM api_keys WHERE id = $1) WHERE id = $2',
-      ownId,
+      idOf(own),
       id,
     )
-    expect((await verify(PEOPLE[0].nin, PEOPLE[0].phone, text)).statusCode).toBe(401)
+    const renamed = withChecksum(`tbt_live_${id}${own.slice('tbt_live_'.length + 8, -6)}`)
+    expect([hasChecksum(renamed), hasChecksum(own)]).toEqual([true, true])
+    for (const secret of [text, renamed])
+      expect((await verify(PEOPLE[0].nin, PEOPLE[0].phone, secret)).statusCode).toBe(401)
   })
 
+  /** A verification that may ask a source outside the process reads a stored answer in another way than one that does not. */
+  const readClaimed = async (use: KeyUse) => {
+    const begun = await server.context.idempotency.begin(use)
+    return 'stored' in begun ? begun.stored : undefined
+  }
+  const readLocal = async (use: KeyUse) => {
+    const { idempotency, lookups } = server.context.local
+    const running = idempotency.begin(use)
+    try {
+      const { answer } = await lookups.find({ record: undefined, answer: running })
+      return idempotency.read(running, answer)
+    } finally {
+      idempotency.end(running)
+    }
+  }
+
   it('cannot give the stored answer of one key to another, nor to another request', async () => {
-    const [{ nin, phone }, other] = PEOPLE
-    const header = 'order-1'
+    const [victim, other] = PEOPLE
     const own = await server.createKey({ mode: 'live' })
-    const answer = await verify(nin, phone, key, { 'idempotency-key': header })
-    expect(answer.statusCode).toBe(200)
-    await verify(other.nin, other.phone, own, { 'idempotency-key': header })
-    const toUse = (credential: string, request: readonly string[]) => ({
-      ...{
-        keyId: idOf(credential),
-        operation: 'verify_nin',
-        reference: 'ver_0',
-        header,
-        subject: '',
-        request,
-      },
+    const ask = (credential: string, header: string, { nin, phone }: Person) =>
+      verify(nin, phone, credential, { 'idempotency-key': header })
+    const toUse = (credential: string, header: string, { nin, phone }: Person): KeyUse => ({
+      ...{ keyId: idOf(credential), operation: 'verify_nin', reference: 'ver_0', header, subject: '' },
+      request: [nin, phone.slice(1), ''],
     })
-    const { begin } = server.context.idempotency
-    const asked = toUse(own, [other.nin, other.phone.slice(1), ''])
-    expect(await begin(asked)).toMatchObject({ stored: { status: 200 } })
-    const copied = `UPDATE idempotency SET sealed = (SELECT sealed FROM idempotency WHERE key_id = $1) WHERE key_id = $2`
-    await write(copied, idOf(key), idOf(own))
-    await expect(begin(asked)).rejects.toThrow(BrokenSeal)
+    const move = (column: string, from: string, to: string) =>
+      write(
+        `UPDATE idempotency SET ${column} = (SELECT i.${column} FROM idempotency i
+           WHERE i.key_id = $1 AND i.name = idempotency.name) WHERE key_id = $2`,
+        idOf(from),
+        idOf(to),
+      )
+    const expectStored = async (use: KeyUse) => {
+      for (const read of [readClaimed, readLocal]) expect(await read(use)).toMatchObject({ status: 200 })
+    }
+    const expectRefused = async (use: KeyUse) => {
+      for (const read of [readClaimed, readLocal]) await expect(read(use)).rejects.toThrow(BrokenSeal)
+    }
+    // Of another request, and of the same one: what his own key may see of the person can be less.
+    for (const [header, asked] of [['order-1', other] as const, ['order-2', victim] as const]) {
+      for (const [credential, person] of [[key, victim] as const, [own, asked] as const])
+        expect((await ask(credential, header, person)).statusCode).toBe(200)
+      await expectStored(toUse(own, header, asked))
+      await move('sealed', key, own)
+      await expectRefused(toUse(own, header, asked))
+    }
     // The same key, with the fingerprint of another request.
-    const fingerprint = `UPDATE idempotency SET fingerprint = (SELECT fingerprint FROM idempotency WHERE key_id = $1) WHERE key_id = $2`
-    expect(await begin(toUse(key, [nin, phone.slice(1), '']))).toMatchObject({ stored: { status: 200 } })
-    await write(fingerprint, idOf(own), idOf(key))
-    await expect(begin({ ...asked, keyId: idOf(key) })).rejects.toThrow(BrokenSeal)
+    await expectStored(toUse(key, 'order-1', victim))
+    await move('fingerprint', own, key)
+    await expectRefused(toUse(key, 'order-1', other))
   })
 
   it('cannot read the answer of another key through a batch of his own', async () => {
@@ -262,17 +361,19 @@ describe.each(ENGINES)('who can write to the database on %s and has no root key'
     const { id } = (await server.app.inject({ method: 'POST', url, headers, payload })).json().data
     const { batches } = server.context
     await expect.poll(async () => (await batches.find(id))?.state, { timeout: 20_000 }).toBe('completed')
+    const ids = { keyId: idOf(own), lineage: idOf(own) }
+    const caller = { ...ids, mode: 'live', scopes: new Set(['kyc:nin']), hidden: [] } as never
     const read = async () => {
-      const ids = { keyId: idOf(own), lineage: idOf(own) }
-      const caller = { ...ids, mode: 'live', scopes: new Set(['kyc:nin']), hidden: [] } as never
       const results = await batches.readResults(id, 'application/x-ndjson', caller)
       return (await Array.fromAsync(results)).join('')
     }
     expect(await read()).toContain(other.first_name)
     await write('UPDATE batch_rows SET reference = $1 WHERE batch = $2', wanted, id)
     expect(JSON.parse(await read())).toMatchObject({ state: 'cancelled', data: null })
+    const readAlone = () => readVerification(server.context, { reference: wanted, caller, requestId: 'one' })
+    await expect(readAlone()).rejects.toMatchObject({ code: 'not_found' })
     await write('UPDATE queued_verifications SET lineage = $1 WHERE reference = $2', idOf(own), wanted)
-    await expect(read()).rejects.toThrow(BrokenSeal)
+    for (const each of [read, readAlone]) await expect(each()).rejects.toThrow(BrokenSeal)
   })
 
   it('cannot make the picture of one person count as fetched of another', async () => {
