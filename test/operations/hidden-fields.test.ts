@@ -93,6 +93,13 @@ describe.each(KINDS)('a %s record', (kind) => {
   })
 })
 
+it('a hidden watch list does not say whether the person is on it', () => {
+  const row = toRow('bvn')
+  const hidden = toHiddenFields(['watchlisted'], [])
+  const answers = ['YES', '', null].map((watchlisted) => mask(completeBvn({ ...row, watchlisted }), hidden))
+  expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+})
+
 it('a field that is derived from a hidden one cannot be revealed', () => {
   for (const path of FIELDS) expect(toHiddenFields([path], FIELDS)).toContain(path)
   expect(toHiddenFields(['date_of_birth'], ['formatted_date_of_birth'])).toContain(
