@@ -114,6 +114,15 @@ describe.each(RECEIVERS)('the receiver in $language', ({ command, args }) => {
     expect(await send([secret], { at: Date.now() - 301_000 })).toBe(401)
     expect(await send([secret], { at: Date.now() + 301_000 })).toBe(401)
     expect((await fetch(url, { method: 'POST', body })).status).toBe(401)
+    // With the signature of a genuine one, whose id or time was changed: a recorded event cannot be made a new one.
+    const [genuine, recorded] = [Date.now(), Date.now() - 301_000].map((at) =>
+      toSignedHeaders({ id: event.id, at, body }, [secret]),
+    )
+    const sendWith = async (headers = {}) =>
+      (await fetch(url, { method: 'POST', headers: { ...genuine, ...headers }, body })).status
+    expect(await sendWith({ 'webhook-id': 'evt_3' })).toBe(401)
+    expect(await sendWith({ 'webhook-signature': recorded?.['webhook-signature'] })).toBe(401)
+    expect(await sendWith()).toBe(204)
   })
 
   it.skipIf(!canRun)('goes on when a sender breaks off in the middle of a body', async () => {
