@@ -100,14 +100,28 @@ describe.each(engines)('a link to a picture on %s', (engine) => {
     expect(await rows()).toHaveLength(3)
   })
 
-  it('cannot be changed to another key', async () => {
+  it('cannot be changed to another key, time or picture', async () => {
     const { verify, key, createKey } = await openServer(engine)
     const other = await createKey({ mode: 'live' })
     const link = new URL(await verify(key))
-    const bytes = Buffer.from(link.pathname.split('/').at(-1) ?? '', 'base64url')
-    expect(bytes.toString('latin1')).toContain(idOf(key))
-    bytes.write(idOf(other), bytes.indexOf(idOf(key)), 'latin1')
-    expect(await statusOf(new URL(`/media/${bytes.toString('base64url')}`, link).href)).toBe(404)
+    const genuine = Buffer.from(link.pathname.split('/').at(-1) ?? '', 'base64url')
+    expect(genuine.toString('latin1')).toContain(idOf(key))
+    const statusWith = async (change: (bytes: Buffer) => unknown) => {
+      const bytes = Buffer.from(genuine)
+      change(bytes)
+      return statusOf(new URL(`/media/${bytes.toString('base64url')}`, link).href)
+    }
+    expect(await statusWith(() => {})).toBe(200)
+    expect(await statusWith((bytes) => bytes.write(idOf(other), bytes.indexOf(idOf(key)), 'latin1'))).toBe(
+      404,
+    )
+    // The time stands before the key.
+    const timeAt = genuine.indexOf(idOf(key)) - 6
+    expect(genuine.readUIntBE(timeAt, 6)).toBeGreaterThan(Date.now())
+    expect(await statusWith((bytes) => bytes.writeUIntBE(bytes.readUIntBE(timeAt, 6) + 1, timeAt, 6))).toBe(
+      404,
+    )
+    expect(await statusWith((bytes) => bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0))).toBe(404)
   })
 
   it('ends with a rotation of the root key, and a new one works at once, also in a process that did not notice', async () => {
