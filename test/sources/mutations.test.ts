@@ -67,6 +67,9 @@ describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))(
         for (const each of [first_name, middle_name, last_name])
           expect(each === '' || !saysNothing(each)).toBe(true)
         expect(saysNothing(full_name)).toBe(false)
+        // Without a phone that can be read, "not verified" would say something about the person.
+        const { phone_number, phone_number_2 } = record.personal_info
+        expect([phone_number, phone_number_2].some((phone) => /^0\d{10}$/.test(String(phone)))).toBe(true)
         expect(JSON.stringify(record)).not.toMatch(/\ufffd|\\ud[89a-f]/)
       }),
       { numRuns: 150 },
