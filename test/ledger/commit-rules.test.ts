@@ -555,9 +555,16 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
     })
 
     it('about a record of the registry is stored while the record exists', async () => {
-      const name = newId()
-      expect(await commit(toAnswer(name, { record: toHex('erased') }))).toBe('changed')
-      expect(await readRow(name)).toBeUndefined()
+      const [gone, there] = [newId(), newId()]
+      const record = [toBytes('registered'), 'nin', 1, toBytes('digest'), toBytes('sealed'), NOW]
+      await query('INSERT INTO registry VALUES ($1, $2, $3, $4, $5, $6)', ...record)
+      expect(await commit(toAnswer(gone, { record: toHex('erased') }))).toBe('changed')
+      expect(await readRow(gone)).toBeUndefined()
+      expect(await commit(toAnswer(there, { record: toHex('registered') }))).toBe('written')
+      // Also when it takes the place of one that has expired.
+      const replaced = { ...later, record: toHex('erased') }
+      expect(await commit(toAnswer(there, replaced), NOW + 1000)).toBe('changed')
+      expect(await readRow(there)).toMatchObject({ sealed: 'first' })
     })
 
     it('is not stored if another verification of the commit is refused', async () => {

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Head } from '../../src/audit/audit-chains.ts'
+import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
 import type { Store } from '../../src/context/store.ts'
 import { DAY_MS, steadyNow } from '../../src/contract/time.ts'
+import { type CommitBatch, packParts } from '../../src/ledger/commit.ts'
 import { POSTGRES } from '../engines.ts'
 import { hasPostgres } from '../postgres.ts'
 import { admitGuess, commitParts } from './commit-parts.ts'
@@ -100,6 +103,7 @@ describe.skipIf(!hasPostgres())('commits of several nodes on PostgreSQL', () => 
     return async () => Number((await other.query('SELECT last_value FROM tries')).rows[0].last_value)
   }
   const TAKEN = 'TB409'
+  const UNIQUE_VIOLATION = '23505'
 
   it('a commit whose rows others change at the same moment is tried six times', async () => {
     const countTries = await failFirst(5, TAKEN)
@@ -113,10 +117,33 @@ describe.skipIf(!hasPostgres())('commits of several nodes on PostgreSQL', () => 
     expect(await countTries()).toBe(6)
   })
 
+  it('a commit whose rows were taken, and are free when they are looked at, is not taken for written', async () => {
+    const countTries = await failFirst(2, UNIQUE_VIOLATION)
+    expect(await commitParts(store, [toClaim('a', 'one')])).toEqual([])
+    expect(await countTries()).toBe(3)
+    const { rows } = await other.query('SELECT owner FROM idempotency')
+    expect(rows).toEqual([{ owner: 'one' }])
+  })
+
   it('a commit that fails for another reason is not tried again', async () => {
     const countTries = await failFirst(1, 'TB500')
     await expect(commitParts(store, [toClaim('a', 'one')])).rejects.toThrow('taken')
     expect(await countTries()).toBe(1)
+  })
+
+  it('rows are not written after a row that a failover has lost', async () => {
+    const append = (head: Head, parts?: CommitBatch) =>
+      store.audit.append({
+        rows: store.audit.packRows(linkEntries('chain', head, [{ phase: 'outcome' }])),
+        parts,
+      })
+    await append(EMPTY_HEAD)
+    const lost = { sequence: 1, hash: Buffer.alloc(32, 7) }
+    const parts = packParts([toClaim('a', 'one')], steadyNow())
+    for (const rest of [undefined, parts]) await expect(append(lost, rest)).rejects.toThrow('the row before')
+    const { rows } = await other.query('SELECT sequence::int FROM audit')
+    expect(rows).toEqual([{ sequence: 1 }])
+    expect((await other.query('SELECT 1 FROM idempotency')).rows).toEqual([])
   })
 
   it('claims of one Idempotency-Key for several operations do not wait for each other', async () => {
