@@ -5,7 +5,14 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { readArguments, refuse, toChoice } from '../../build/tool-arguments.ts'
 import { toTable } from '../../src/server/terminal.ts'
-import { addProcess, type Covered, listUnreached, type Range, type ScriptCoverage } from './merge-coverage.ts'
+import {
+  addProcess,
+  type Covered,
+  listCode,
+  listUnreached,
+  type Range,
+  type ScriptCoverage,
+} from './merge-coverage.ts'
 
 const HELP = `npm run coverage -- [options] [test files or folders …]
 
@@ -15,6 +22,7 @@ file and line. Without names of test files, all tests of npm test run.
   --project NAME  unit, whole or system; may be repeated (default: unit and whole)
   --of FOLDERS    list these folders only, separated by commas (default src)
   --from FOLDER   run nothing, and list what an earlier run has written to this folder
+  --code          print the code that is not reached instead: of many a line, a default at its end
   --json          print the list as JSON`
 
 const { values, positionals } = readArguments(
@@ -22,6 +30,7 @@ const { values, positionals } = readArguments(
   {
     project: { type: 'string', multiple: true, default: ['unit', 'whole'] },
     of: { type: 'string', default: 'src' },
+    code: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     from: { type: 'string' },
   },
@@ -45,11 +54,13 @@ for (const name of readdirSync(folder)) addFile(join(folder, name))
 const files = listed.flatMap((part) => globSync(`${part}/**/*.ts`, { cwd: ROOT }))
 const reports = files.toSorted().map((file) => {
   const source = readFileSync(join(ROOT, file), 'utf8')
-  return { file, ...listUnreached(source, covered.get(file)) }
+  const own = covered.get(file)
+  const found = listUnreached(source, own)
+  return { file, ...found, code: listCode(source, found.unreached, own) }
 })
 if (values.from === undefined) rmSync(folder, { recursive: true })
 if (values.json) console.log(JSON.stringify(reports))
-else print()
+else print(values.code ? listByCode() : listByFile())
 
 /** The tests are loaded by Node.js itself, so that the places in the coverage are those of the files. */
 async function runTests(target: string): Promise<void> {
@@ -81,19 +92,28 @@ function addFile(path: string): void {
   }
 }
 
-function print(): void {
+function listByFile(): string {
   const rows = reports.map(({ file, blocks, reached, unreached }) => [
     file,
     `${reached}/${blocks}`,
     unreached.map(toLines).join(' '),
   ])
+  return toTable([
+    ['file', 'blocks', 'lines that no test reaches'],
+    ...rows.filter(([, , lines]) => lines !== ''),
+  ])
+}
+
+function listByCode(): string {
+  return toTable([
+    ['place', 'code that no test reaches'],
+    ...reports.flatMap(({ file, code }) => code.map((each) => [`${file}:${each.line}`, each.code])),
+  ])
+}
+
+function print(list: string): void {
   const [blocks, reached] = [sum('blocks'), sum('reached')]
-  console.log(
-    toTable([
-      ['file', 'blocks', 'lines that no test reaches'],
-      ...rows.filter(([, , lines]) => lines !== ''),
-    ]),
-  )
+  console.log(list)
   console.log(`\n${reached} of ${blocks} blocks are reached (${((100 * reached) / blocks).toFixed(1)} %)`)
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { addProcess, listUnreached, type ScriptCoverage } from './merge-coverage.ts'
+import { addProcess, listCode, listUnreached, type ScriptCoverage } from './merge-coverage.ts'
 
 const SOURCE = `import { a } from 'b'
 /** Why. */
@@ -55,6 +55,19 @@ it('a branch is reached if one of several processes has taken it', () => {
     reached: 4,
     unreached: [{ from: 10, to: 11 }],
   })
+})
+
+it('of a line of which a part was run, the code that was not is shown', () => {
+  const source = "const place = (value) => value ?? 'nowhere'\nplace('here')\n"
+  const of = (text: string, count: number) => {
+    const startOffset = source.indexOf(text)
+    return { ranges: [{ startOffset, endOffset: startOffset + text.length, count }] }
+  }
+  const functions = [of(source, 1), of("(value) => value ?? 'nowhere'", 1), of("?? 'nowhere'", 0)]
+  const covered = addProcess(undefined, { url: 'file:///x.ts', functions }, source.length)
+  expect(listCode(source, listUnreached(source, covered).unreached, covered)).toEqual([
+    { line: 1, code: "?? 'nowhere'" },
+  ])
 })
 
 it('a file that nothing has loaded is not reached, unless it has types alone', () => {

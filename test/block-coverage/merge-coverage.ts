@@ -55,6 +55,23 @@ export function listUnreached(source: string, covered: Covered | undefined): Unr
   return { blocks: starts.length, reached, unreached: joinLines(listLines(lines, covered.reached)) }
 }
 
+/** Of each of these lines, what was not run: often a default at its end. */
+export function listCode(
+  source: string,
+  ranges: readonly Range[],
+  covered: Covered | undefined,
+): { readonly line: number; readonly code: string }[] {
+  let at = 0
+  return source.split('\n').flatMap((text, index) => {
+    const own = covered?.reached.subarray(at, at + text.length) ?? new Uint8Array(text.length)
+    at += text.length + 1
+    const line = index + 1
+    if (!ranges.some(({ from, to }) => from <= line && line <= to)) return []
+    const code = text.slice(own.indexOf(0), own.lastIndexOf(0) + 1).trim()
+    return [{ line, code }]
+  })
+}
+
 /** One counts as reached if its first character is: V8 ends blocks in other places in other processes. */
 const isBlockReached = (reached: Uint8Array, start: number): boolean => reached[start] === 1
 
