@@ -138,41 +138,64 @@ describe('the first message of a connection', () => {
   })
 })
 
+/** Tells what arrives first at this place, and answers it. */
+async function startServer(place: { readonly port: 0; readonly host: string } | { readonly path: string }) {
+  const { promise: first, resolve } = Promise.withResolvers<string>()
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => {}))
+    socket.once('data', (bytes) => resolve(bytes.toString('latin1')))
+  })
+  await once(server.listen(place), 'listening')
+  closes.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { server, first }
+}
+
 /** Speaks TLS as PostgreSQL does, and tells what arrives first, before and after the handshake. */
 async function startTlsServer(name: string) {
   const { cert, key } = createCertificate({ name })
   const ca = join(newFolder(), 'ca.pem')
   writeFileSync(ca, cert)
-  const { promise: plain, resolve: onPlain } = Promise.withResolvers<string>()
   const { promise: secret, resolve: onSecret } = Promise.withResolvers<string>()
-  const sockets: Socket[] = []
-  const server = createServer((socket) => {
-    sockets.push(socket.on('error', () => {}))
-    socket.once('data', (first) => {
-      onPlain(first.toString('hex'))
-      socket.write('S')
-      const secure = new TLSSocket(socket, { isServer: true, cert, key })
-      secure.on('error', () => {}).once('data', (bytes) => onSecret(bytes.toString('latin1')))
+  const { server, first } = await startServer({ port: 0, host: '127.0.0.1' })
+  server.on('connection', (socket) => {
+    socket.once('data', (bytes) => {
+      const isDirect = bytes.readUInt8(0) === HANDSHAKE
+      if (isDirect) {
+        // What was read is put back: it is the beginning of TLS.
+        socket.pause()
+        socket.unshift(bytes)
+      } else socket.write('S')
+      const options = { isServer: true, cert, key, ALPNProtocols: ['postgresql'] }
+      const secure = new TLSSocket(socket, options)
+      const protocol = () => (isDirect ? `${secure.alpnProtocol} ` : '')
+      secure.on('error', () => {}).once('data', (text) => onSecret(`${protocol()}${text.toString('latin1')}`))
     })
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  closes.push(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { port, ca, plain, secret }
+  return { port: (server.address() as AddressInfo).port, ca, first, secret }
 }
 
+/** The first byte of TLS. */
+const HANDSHAKE = 22
+
 describe('TLS to PostgreSQL', () => {
-  const SSL_REQUEST = '0000000804d2162f'
+  const SSL_REQUEST = '\0\0\0\u0008\u0004\u00d2\u0016/'
+
+  /** With the password, so that the proxy does not connect to learn it: what arrives comes through it. */
+  const LOGIN = 'ada:word'
 
   /** Connects through the proxy; the server never answers the login. */
   async function connectTo(databaseUrl: string) {
     const proxy = await open(databaseUrl)
     const client = new Client({ connectionString: proxy.databaseUrl })
     client.on('error', () => {})
-    client.connect().catch(() => {})
+    return client.connect().then(
+      () => 'connected',
+      ({ message }: Error) => message,
+    )
   }
 
   it.each([
@@ -180,18 +203,25 @@ describe('TLS to PostgreSQL', () => {
     ['a certificate alone', (ca: string) => `sslrootcert=${ca}`],
     ['no-verify', () => 'sslmode=no-verify'],
   ])('is used by %s in the address', async (_what, toQuery) => {
-    const { port, ca, plain, secret } = await startTlsServer('localhost')
-    await connectTo(`postgres://ada@localhost:${port}/copy?${toQuery(ca)}`)
-    expect(await plain).toBe(SSL_REQUEST)
+    const { port, ca, first, secret } = await startTlsServer('localhost')
+    void connectTo(`postgres://${LOGIN}@localhost:${port}/copy?${toQuery(ca)}`)
+    expect(await first).toBe(SSL_REQUEST)
     expect(await secret).toContain('copy')
   })
 
   it('is used by PGSSLMODE, as by a server', async () => {
     vi.stubEnv('PGSSLMODE', 'no-verify')
-    const { port, plain, secret } = await startTlsServer('localhost')
-    await connectTo(`postgres://ada@localhost:${port}/copy`)
-    expect(await plain).toBe(SSL_REQUEST)
+    const { port, first, secret } = await startTlsServer('localhost')
+    void connectTo(`postgres://${LOGIN}@localhost:${port}/copy`)
+    expect(await first).toBe(SSL_REQUEST)
     expect(await secret).toContain('copy')
+  })
+
+  it('begins at once by sslnegotiation=direct, and names its protocol', async () => {
+    const { port, ca, secret } = await startTlsServer('localhost')
+    const query = `sslmode=verify-full&sslrootcert=${ca}&sslnegotiation=direct`
+    void connectTo(`postgres://${LOGIN}@localhost:${port}/copy?${query}`)
+    expect(await secret).toMatch(/^postgresql .*copy/s)
   })
 
   it('names no address as the name of the server', async () => {
@@ -200,8 +230,35 @@ describe('TLS to PostgreSQL', () => {
     process.on('warning', onWarning)
     closes.push(() => process.off('warning', onWarning))
     const { port, secret } = await startTlsServer('localhost')
-    await connectTo(`postgres://ada@127.0.0.1:${port}/copy?sslmode=no-verify`)
+    void connectTo(`postgres://${LOGIN}@127.0.0.1:${port}/copy?sslmode=no-verify`)
     expect(await secret).toContain('copy')
     expect(warnings).toEqual([])
+  })
+
+  it('of a server with another name is not used: the login is not sent', async () => {
+    const { port, ca, first } = await startTlsServer('another.example')
+    const query = `sslmode=verify-full&sslrootcert=${ca}`
+    expect(await connectTo(`postgres://${LOGIN}@localhost:${port}/copy?${query}`)).toContain('terminated')
+    expect(await first).toBe(SSL_REQUEST)
+  })
+
+  it('that the server does not speak is not done without', async () => {
+    const { server, first } = await startServer({ port: 0, host: '127.0.0.1' })
+    const arrived: string[] = []
+    server.on('connection', (socket) => {
+      socket.on('data', (bytes) => arrived.push(bytes.toString('latin1')))
+      socket.once('data', () => socket.write('N'))
+    })
+    const { port } = server.address() as AddressInfo
+    const url = `postgres://${LOGIN}@localhost:${port}/copy?sslmode=no-verify`
+    expect(await connectTo(url)).toContain('terminated')
+    expect([await first, arrived]).toEqual([SSL_REQUEST, [SSL_REQUEST]])
+  })
+
+  it('is not used over a socket in a folder, if the address asks for none', async () => {
+    const folder = newFolder()
+    const { first } = await startServer({ path: join(folder, '.s.PGSQL.5432') })
+    void connectTo(`postgres://${LOGIN}@${encodeURIComponent(folder)}/copy`)
+    expect(await first).toContain('copy')
   })
 })
