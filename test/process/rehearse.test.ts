@@ -13,7 +13,7 @@ import {
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
@@ -153,6 +153,23 @@ describe.concurrent('tabbat rehearse', () => {
   )
 })
 
+it('makes the faults of a single vendor of BVNs by the file of the operator', TIMEOUT, async () => {
+  const TABBAT_VENDORS_DIR = newFolder()
+  cpSync('vendors/blusalt.json', join(TABBAT_VENDORS_DIR, 'acme.json'))
+  const credentials = {
+    TABBAT_ACME_CLIENT_ID: 'not-an-id',
+    TABBAT_ACME_APP_NAME: 'not-a-name',
+    TABBAT_ACME_API_KEY: 'not-a-key',
+  }
+  const settings = { ...(await copyFilled()), ...credentials, TABBAT_VENDORS_DIR, TABBAT_BVN_SOURCES: 'acme' }
+  const { code, exercises, stderr, left } = await rehearse(settings, '--only', 'vendor-down')
+  expect(wrongOf(exercises), stderr).toEqual([])
+  const expected = exercises.flatMap(({ checks }) => checks.map((check) => check.expected))
+  expect(expected).toContain('acme: reset: callers get 503 source_unavailable, and never "not verified"')
+  expect(expected).toContain('it is verified when the vendor is back')
+  expect([code, left]).toEqual([0, []])
+})
+
 it.runIf(hasPostgres())('could not run failover if the command replaces no server', TIMEOUT, async () => {
   const databaseUrl = await createTestDatabase()
   const named = ['--database-url', databaseUrl, '--yes-on-a-copy', '--only', 'failover']
@@ -179,6 +196,24 @@ describe.concurrent('a rehearsal with something wrong', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/The backup is of 20\d\d-[^"]* old/)
   })
+
+  it(
+    'restores it into SQLite for servers on PostgreSQL, which it does not touch, and keeps it with --keep',
+    TIMEOUT,
+    async () => {
+      const live = { ...data, TABBAT_DATABASE_URL: 'postgres://127.0.0.1:9/live' }
+      const { code, stdout, stderr, left } = await rehearse(
+        live,
+        ...['--backup', backup, '--keep', '--only', 'restore'],
+      )
+      expect(code, stderr).toBe(0)
+      expect(stdout).toContain('A restore into PostgreSQL was not rehearsed.')
+      expect(stderr).toMatch(/Copied: the backup of 20\d\d-.*, restored into SQLite\./)
+      const [, kept = ''] = /The copy is kept in (\S+)\./.exec(stderr) ?? []
+      expect(left).toEqual([basename(kept)])
+      expect(readdirSync(join(kept, 'data'))).toContain('tabbat.db')
+    },
+  )
 
   it('says that a backup is damaged, with exit code 1', TIMEOUT, async () => {
     const bytes = readFileSync(backup)
@@ -341,7 +376,7 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
     [
       'a report in a place that is no folder',
       ['--report', '/dev/null/x'],
-      /error: The report cannot be written to/,
+      /^error: A part of \/dev\/null\/x is a file\. Name another folder with --report\.\n$/,
     ],
   ] as const)('%s', async (_what, args, sentence) => {
     // A database is missing in the first case only.
@@ -349,6 +384,13 @@ describe.concurrent('tabbat rehearse refuses, with exit code 2 and one sentence,
     const { code, stderr, left } = await rehearse(settings, ...args)
     expect(stderr.replace(/^Database: .*\n/, '')).toMatch(sentence)
     expect(code).toBe(2)
+    expect(left).toEqual([])
+  })
+
+  it('servers on PostgreSQL without a copy or a backup, because their database may be live', async () => {
+    const settings = { ...(await copyFilled()), TABBAT_DATABASE_URL: 'postgres://127.0.0.1:9/live' }
+    const { code, stderr, left } = await rehearse(settings)
+    expect([code, stderr]).toEqual([2, expect.stringContaining('TABBAT_DATABASE_URL may name live data.')])
     expect(left).toEqual([])
   })
 
