@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { UserError } from '../../src/errors.ts'
 import { readBody } from '../../src/rehearsal/callers.ts'
 import { checkRepeats, checkRows } from '../../src/rehearsal/crash-exercises.ts'
 import { checkFolder, checkRestored, describeRestore } from '../../src/rehearsal/data-exercises.ts'
 import { checkFailover } from '../../src/rehearsal/database-exercises.ts'
-import { type Exercise, runExercise, startAgain } from '../../src/rehearsal/exercise.ts'
+import { type Exercise, runExercise, startAgain, waitUntil } from '../../src/rehearsal/exercise.ts'
 import { NotStarted } from '../../src/rehearsal/program.ts'
 import { isSigned } from '../../src/rehearsal/receiver.ts'
 import { checkArrival, checkOrder, checkRevoked } from '../../src/rehearsal/service-exercises.ts'
@@ -309,6 +310,35 @@ describe('a server that does not start after a fault', () => {
       status: 'differed',
       checks: [{ seen: expect.stringContaining(sentence) }],
     })
+  })
+})
+
+describe('an exercise that fails itself', () => {
+  const rehearse = (error: unknown) => {
+    const run = () => Promise.reject(error)
+    return runExercise({ name: 'fault', title: 'A fault', about: 'a fault', run }, {})
+  }
+
+  it.each([
+    ['a defect', new TypeError('quotes the data of ada'), 'The exercise failed: TypeError.'],
+    [
+      'an error of the system',
+      Object.assign(new Error('quotes /home/ada'), { code: 'EIO' }),
+      'The exercise failed: Error EIO.',
+    ],
+    ['something that is no error', { message: 'quotes ada' }, 'The exercise failed: unknown error.'],
+    ['a sentence for the operator', new UserError('There is no room.'), 'There is no room.'],
+  ])('by %s says so without quoting data', async (_what, error, note) => {
+    expect(await rehearse(error)).toMatchObject({ status: 'could_not_run', notes: [note] })
+  })
+
+  it('does not take a defect for a server that does not start', async () => {
+    const server = () => Promise.reject(new TypeError('of ours'))
+    await expect(startAgain({ server }, { check: () => {} }, 'it starts again')).rejects.toThrow(TypeError)
+  })
+
+  it('waits no longer than it should', async () => {
+    expect(await waitUntil(() => false, 0)).toBe(undefined)
   })
 })
 
