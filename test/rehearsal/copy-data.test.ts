@@ -1,12 +1,16 @@
-import { utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { gzipSync } from 'node:zlib'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/context/config.ts'
+import { createRootKeyText } from '../../src/crypto/root-key.ts'
+import { UserError } from '../../src/errors.ts'
 import {
   copySqlite,
   createCopyFolders,
   findBackup,
+  readRootKeys,
   requireRoom,
   toFolderError,
 } from '../../src/rehearsal/copy-data.ts'
@@ -43,6 +47,50 @@ it('names a truncated backup of a folder: it may be the newest', () => {
   })
 })
 
+it('says that a folder has no backup', () => {
+  const folder = newFolder()
+  writeFileSync(join(folder, 'notes.txt'), 'of the operator')
+  expect(() => findBackup(folder)).toThrow(`There is no file in ${folder} whose name ends with .backup.`)
+})
+
+describe('the root key of the copy', () => {
+  const KEY = createRootKeyText()
+  const PREVIOUS = createRootKeyText()
+  const read = (given: Record<string, string>, dataDir = newFolder()) =>
+    readRootKeys(loadConfig({ TABBAT_DATA_DIR: dataDir, ...given }, '/nowhere/.env'))
+
+  it('is taken from the environment, with the previous one during a rotation', async () => {
+    expect((await read({ TABBAT_ROOT_KEY: KEY }))[0]).toBe(KEY)
+    expect(await read({ TABBAT_ROOT_KEY: KEY, TABBAT_ROOT_KEY_PREVIOUS: PREVIOUS })).toEqual([KEY, PREVIOUS])
+  })
+
+  it('is asked for by the command of the operator', async () => {
+    const command = `printf '%s\\n%s\\n' ${KEY} ${PREVIOUS}`
+    expect(await read({ TABBAT_ROOT_KEY_COMMAND: command })).toEqual([KEY, PREVIOUS])
+  })
+
+  it('is read from the data folder', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'root.key'), `${KEY}\n${PREVIOUS}\n`, { mode: 0o600 })
+    expect(await read({}, folder)).toEqual([KEY, PREVIOUS])
+  })
+
+  it('is missing, or cannot be read, in a sentence that names the place', async () => {
+    const folder = newFolder()
+    const place = join(folder, 'root.key')
+    await expect(read({}, folder)).rejects.toThrow(`The root key is missing. Put it at ${place} or set`)
+    symlinkSync(place, place)
+    await expect(read({}, folder)).rejects.toThrow(`The root key ${place} cannot be read (ELOOP).`)
+  })
+
+  it('that others can read is refused', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'root.key'), KEY)
+    chmodSync(join(folder, 'root.key'), 0o644)
+    await expect(read({}, folder)).rejects.toThrow(UserError)
+  })
+})
+
 it('refuses a copy for which the temporary folder has no room', () => {
   const dataDir = newFolder()
   writeFileSync(join(dataDir, 'tabbat.db'), 'x'.repeat(1000))
@@ -58,6 +106,27 @@ it.each([
   ['of permissions', { code: 'EACCES', syscall: 'mkdtemp' }, /cannot be used \(EACCES\)/],
 ])('says what is wrong with the temporary folder by an error %s', (_whose, error, sentence) => {
   expect(toFolderError('/tmp/x', error)).toMatchObject({ message: expect.stringMatching(sentence) })
+})
+
+it('leaves an error of something else as it is', () => {
+  const error = new TypeError('of ours')
+  expect(toFolderError('/tmp/x', error)).toBe(error)
+})
+
+it('says that there is no room for the copy while it is made', async () => {
+  const { options, open } = await SQLITE.createPlace()
+  const server = await open()
+  const to = createCopyFolders(newFolder())
+  const full = Object.assign(new Error('database or disk is full'), { errcode: 13 })
+  const progress = () => {
+    throw full
+  }
+  const copying = copySqlite({ dataDir: options.dataDir, checkpointDir: '/nowhere' }, to, {
+    rate: 1,
+    progress,
+  })
+  await expect(copying).rejects.toThrow(`The disk of the temporary folder ${to.dataDir} is full.`)
+  await server.close()
 })
 
 it('copies a SQLite database as it was, while another process commits between all steps', async () => {

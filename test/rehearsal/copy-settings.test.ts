@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import { loadConfig } from '../../src/context/config.ts'
 import { toCopySettings } from '../../src/rehearsal/copy-settings.ts'
@@ -85,4 +86,32 @@ it.each([
   const copied = toCopySettings(loadConfig(given, '/nowhere/.env'), given, place).settings
   expect(copied.TABBAT_QOREID_NAMES_OPTIONAL).toBe(expected)
   expect(copied.TABBAT_QOREID_URL).toBe('http://127.0.0.1:9')
+})
+
+/** The settings of a copy for these settings of the operator, beside those that it needs. */
+const copy = (given: Record<string, string>) =>
+  toCopySettings(loadConfig(given, '/nowhere/.env'), given, { ...PLACE, vendors: {} })
+
+it('reads the folders of the operator by their whole paths: the servers run in another folder', () => {
+  const { settings: copied } = copy({
+    TABBAT_VENDORS_DIR: 'docs/examples',
+    TABBAT_AUDIT_ARCHIVE_DIR: 'archive',
+  })
+  expect(copied).toMatchObject({
+    TABBAT_VENDORS_DIR: resolve('docs/examples'),
+    TABBAT_AUDIT_ARCHIVE_DIR: resolve('archive'),
+  })
+})
+
+it('uses the sandbox if there is no vendor, and says so', () => {
+  const { settings: copied, notes: told } = copy({ TABBAT_SANDBOX: 'off', TABBAT_NIN_SOURCES: 'registry' })
+  expect(copied.TABBAT_SANDBOX).toBe('on')
+  expect(told).toEqual([expect.stringContaining('TABBAT_SANDBOX was set to on for the copy')])
+})
+
+it('leaves limits that are wide enough', () => {
+  const given = { ...GIVEN, TABBAT_RATE_LIMIT: 'off', TABBAT_DOJAH_DAILY_CAP: '2000000' }
+  const { settings: copied, notes: told } = toCopySettings(loadConfig(given, '/nowhere/.env'), given, PLACE)
+  expect(copied).toMatchObject({ TABBAT_RATE_LIMIT: 'off', TABBAT_DOJAH_DAILY_CAP: '2000000' })
+  expect(told.join(' ')).not.toMatch(/RATE_LIMIT|DAILY_CAP/)
 })
