@@ -116,7 +116,6 @@ export async function insertRows(
   columns: readonly string[],
   rows: readonly (readonly Value[])[],
 ): Promise<void> {
-  if (rows.length === 0) return
   if (table === 'audit' && tx.dialect === 'postgres')
     await prepareMonthsOf(tx, new Set(rows.map((row) => String(row[columns.indexOf('chain')]))))
   const width = columns.length
