@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { deleteOldBackups } from '../../src/backup/write-backup.ts'
 import { loadRootKeys } from '../../src/crypto/root-key.ts'
@@ -10,7 +11,7 @@ import { waitUntil } from '../cluster/programs.ts'
 import { createTestDatabase, hasPostgres } from '../postgres.ts'
 import { type Settings, TABBAT, tabbat } from '../process/tabbat.ts'
 import { keysOf, newSettings, toBatch, toConfig, withSealed } from '../registry/sealed-registry.ts'
-import { changeFirst, rewriteBackup, toBackupKeyOf } from './backup-lines.ts'
+import { changeFirst, rewriteBackup, toBackupKeyOf, toLines } from './backup-lines.ts'
 
 const RECORDS = 4000
 let source: Settings
@@ -102,6 +103,12 @@ describe('tabbat backup check', () => {
         faults: [`1 of ${RECORDS + 3} records and pictures cannot be opened.`],
       },
     ])
+  })
+
+  it('finds a record of a root key that is not known', async () => {
+    const { code, stdout } = await check(rewrite(changeFirst('registry', 'key_version', () => 9)))
+    expect([code, stdout]).toEqual([1, expect.stringContaining('1 of ')])
+    expect(stdout).toContain('records and pictures cannot be opened.')
   })
 
   it('finds a changed row of the audit log', async () => {
@@ -202,6 +209,26 @@ describe('tabbat backup --keep', () => {
     const rootKeys = await loadRootKeys(toConfig(source), false)
     await expect(deleteOldBackups(folder, newest, { keep: 1, rootKeys })).rejects.toThrow('damaged')
     expect(readdirSync(folder)).toHaveLength(3)
+  })
+
+  it('leaves what only has such a name: a folder, a text, another file that is packed, one of another root key', async () => {
+    const folder = newFolder()
+    mkdirSync(join(folder, toName(1)))
+    writeFileSync(join(folder, toName(2)), 'of another program')
+    writeFileSync(join(folder, toName(3)), gzipSync('{"format":"other"}\n'))
+    writeFileSync(join(folder, toName(4)), gzipSync('null\n'))
+    writeFileSync(join(folder, toName(5)), gzipSync(''))
+    const [first = '', ...lines] = toLines(readFileSync(good))
+    const foreign = JSON.stringify({ ...JSON.parse(first), root_fingerprint: 'of another' })
+    writeFileSync(join(folder, toName(6)), gzipSync(`${[foreign, ...lines].join('\n')}\n`))
+    for (const day of [7, 8]) writeFileSync(join(folder, toName(day)), readFileSync(good))
+    const rootKeys = await loadRootKeys(toConfig(source), false)
+    const newest = join(folder, toName(8))
+    expect(await deleteOldBackups(folder, newest, { keep: 1, rootKeys })).toEqual({
+      deleted: [join(folder, toName(7))],
+      later: [],
+    })
+    expect(readdirSync(folder)).toHaveLength(7)
   })
 
   it('asks for a folder', async () => {

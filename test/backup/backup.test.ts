@@ -254,6 +254,17 @@ describe('the file', () => {
     expect(partsIn(settings)).toEqual([young, 'b.backup.partial'])
   })
 
+  it('is not written with a root key that a rotation has replaced meanwhile', async () => {
+    const settings = await newSettings('sqlite')
+    await save(settings, 3)
+    await withSealed(settings, async ({ store, rootKeys }) => {
+      await withSealed(settings, (sealed) => rotateRoot(toConfig(settings), sealed))
+      const file = inFolder(settings, 'a.backup')
+      await expect(writeBackup({ store, rootKeys }, file)).rejects.toThrow('A rotation of the root key began')
+    })
+    expect(partsIn(settings)).toEqual([])
+  })
+
   it('is not written for an empty database', async () => {
     for (const engine of ENGINES) {
       const settings = await newSettings(engine)

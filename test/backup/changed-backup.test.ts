@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { readBackup } from '../../src/backup/read-backup.ts'
 import { openStore } from '../../src/context/store.ts'
 import { loadRootKeys, type RootKeys } from '../../src/crypto/root-key.ts'
+import { UserError } from '../../src/errors.ts'
 import type { Settings } from '../process/tabbat.ts'
 import { tabbat } from '../registry/run.ts'
 import { ENGINES, keyFileOf, keysOf, newSettings, toConfig, withSealed } from '../registry/sealed-registry.ts'
@@ -178,6 +179,12 @@ describe('a file that differs from what was written', () => {
     ]
     for (const changed of ends) expect(await read(lines.with(-1, changed))).toBe('refused')
   })
+})
+
+it('a folder is refused, with the reason of the system', async () => {
+  const folder = source.TABBAT_DATA_DIR ?? ''
+  const reading = readBackup(folder, rootKeys, { onRows: () => {} })
+  await expect(reading).rejects.toThrow(new UserError(`${folder} cannot be read (EISDIR).`))
 })
 
 describe('a pipe', () => {
