@@ -202,6 +202,22 @@ describe('tabbat init', () => {
     expect(read(FILES.slice(1))).toEqual(before.slice(1))
   })
 
+  it.each([
+    [
+      'a vendor for a trial',
+      ['--mode', 'trial', '--vendor', 'dojah'],
+      '--vendor does not go with --mode trial.',
+    ],
+    ['a vendor of lists', ['--vendor', 'vtpass'], 'vtpass has lists of bundles only. Choose one of blusalt'],
+    ['a vendor that is not known', ['--vendor', 'acme'], 'There is no such vendor.'],
+    ['a port that is none', ['--port', 'door'], "option '--port <port>' argument 'door' is invalid. It "],
+  ])('refuses %s, and writes nothing', async (_what, args, sentence) => {
+    const folder = newFolder()
+    const { code, stderr } = await init(folder, ['--yes', ...args])
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining(sentence)])
+    expect([code === 0, readdirSync(folder)]).toEqual([false, []])
+  })
+
   it('goes on with settings that exist, and refuses answers that contradict them', async () => {
     const folder = newFolder()
     const text = 'TABBAT_NIN_SOURCES=dojah\nTABBAT_DOJAH_APP_ID=synthetic\nTABBAT_DATA_DIR=./people\n'
