@@ -93,6 +93,8 @@ describe('the catalogue', () => {
       version: 3,
     })
     expect((await importLists({ sme: 1 })).status).toBe(409)
+    const sme = await importLists({ bundles: [] })
+    expect(sme.json()).toMatchObject({ message: expect.stringContaining('looks like the SME list') })
     expect((await importLists('text')).status).toBe(409)
   })
 

@@ -19,6 +19,8 @@ async function lookUp({ app }: TestApp) {
   return { price: data.data.find(({ code }) => code === '624')?.price, etag: headers.etag }
 }
 
+const toFiles = ({ internet, tv }: ReturnType<typeof readShippedFolder>) => ({ internet, tv })
+
 async function raise(test: TestApp) {
   const current = await readCurrent(test.context.store.catalogue)
   const files = raisePrices(current.files)
@@ -35,13 +37,13 @@ describe('versions', () => {
   it('start with the shipped lists, which are stored with the first change', async () => {
     const { table } = toDeps(test)
     expect(await listVersions(table)).toMatchObject([{ id: 1, origin: 'shipped' }])
+    expect((await readVersion(table, 1)).files).toEqual(toFiles(readShippedFolder()))
     expect(await raise(test)).toMatchObject({ outcome: 'changed', id: 2 })
     expect(await listVersions(table)).toMatchObject([
       { id: 1, origin: 'shipped' },
       { id: 2, origin: 'import' },
     ])
-    const { internet, tv } = readShippedFolder()
-    expect((await readVersion(table, 1)).files).toEqual({ internet, tv })
+    expect((await readVersion(table, 1)).files).toEqual(toFiles(readShippedFolder()))
     await expect(readVersion(table, 9)).rejects.toThrow('There is no version 9')
   })
 
