@@ -126,13 +126,10 @@ async function askVendor(): Promise<string> {
 }
 
 function requireVendor(name: string): Vendor {
-  const vendor = requireKnownVendor(readKnownVendors(), name)
-  if (toKinds(vendor.abilities).length > 0) return vendor
-  throw new UserError(
-    `${name} has lists of bundles only. Choose one of ${listVendors()
-      .map((each) => each.name)
-      .join(', ')}.`,
-  )
+  const choices = listVendors().map((each) => each.name)
+  const vendor = requireKnownVendor(readKnownVendors(), name, choices)
+  if (choices.includes(vendor.name)) return vendor
+  throw new UserError(`${name} has lists of bundles only. Choose one of ${choices.join(', ')}.`)
 }
 
 /** What a vendor cannot work without. */

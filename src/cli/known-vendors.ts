@@ -34,11 +34,16 @@ export function readKnownVendors(): KnownVendors {
   return { vendors, given, usesOf, problems }
 }
 
-export function requireKnownVendor({ vendors, problems }: KnownVendors, name: string): Vendor {
+/** `choices` are the names that the caller takes. */
+export function requireKnownVendor(
+  { vendors, problems }: KnownVendors,
+  name: string,
+  choices: Iterable<string> = vendors.keys(),
+): Vendor {
   const vendor = vendors.get(name)
   if (vendor) return vendor
   if (problems.length > 0) throw new ConfigError(problems)
-  throw new UserError(`There is no such vendor. Choose one of ${[...vendors.keys()].join(', ')}.`)
+  throw new UserError(`There is no such vendor. Choose one of ${[...choices].join(', ')}.`)
 }
 
 /** The folder with the vendor files of the operator. */

@@ -209,13 +209,23 @@ describe('tabbat init', () => {
       '--vendor does not go with --mode trial.',
     ],
     ['a vendor of lists', ['--vendor', 'vtpass'], 'vtpass has lists of bundles only. Choose one of blusalt'],
-    ['a vendor that is not known', ['--vendor', 'acme'], 'There is no such vendor.'],
+    [
+      'a vendor that is not known',
+      ['--vendor', 'acme'],
+      'There is no such vendor. Choose one of blusalt, dojah',
+    ],
     ['a port that is none', ['--port', 'door'], "option '--port <port>' argument 'door' is invalid. It "],
   ])('refuses %s, and writes nothing', async (_what, args, sentence) => {
     const folder = newFolder()
     const { code, stderr } = await init(folder, ['--yes', ...args])
     expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining(sentence)])
     expect([code === 0, readdirSync(folder)]).toEqual([false, []])
+  })
+
+  it('names only vendors that verify, whatever is given in place of one', async () => {
+    const choicesFor = async (name: string) =>
+      /Choose one of .*/.exec((await init(newFolder(), ['--yes', '--vendor', name])).stderr)?.[0]
+    expect(await choicesFor('acme')).toBe(await choicesFor('vtpass'))
   })
 
   it('goes on with settings that exist, and refuses answers that contradict them', async () => {
