@@ -548,6 +548,10 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       expect(await commit(toAnswer(name), NOW + 999)).toBe('changed')
       expect(await commit(toAnswer(name, { fingerprint: toHex('another') }), NOW + 1000)).toBe('changed')
       expect(await commit(toAnswer(name), NOW + 1000)).toBe('written')
+      // After it has expired, as long as it runs.
+      const running = newId()
+      await store.idempotency.claim({ ...toClaim(running, { expiresAt: NOW + 10 }), now: NOW })
+      expect(await commit(toAnswer(running), NOW + 999)).toBe('changed')
       // Of another request, after it has expired.
       const second = newId()
       await store.idempotency.claim({ ...toClaim(second, { expiresAt: NOW + 1000 }), now: NOW })
