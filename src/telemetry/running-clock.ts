@@ -74,7 +74,8 @@ export function afterRunning(ms: number, done: () => void): () => void {
     if (leftMs >= 1) timer = setTimeout(check, leftMs)
     else done()
   }
-  timer = setTimeout(check, ms)
+  // The time of a caller may be over. Node.js writes a warning about a time below zero.
+  timer = setTimeout(check, Math.max(ms, 0))
   return () => clearTimeout(timer)
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRunningClock } from '../../src/telemetry/running-clock.ts'
+import { afterRunning, createRunningClock } from '../../src/telemetry/running-clock.ts'
 
 /** A clock whose ticks come after these times; the last one has not come yet. */
 function run(gaps: readonly number[], untilMs = 0) {
@@ -67,4 +67,15 @@ describe('the running clock', () => {
       }),
     )
   })
+})
+
+it('a time that is over ends at once, without a warning of Node.js', async () => {
+  const warnings: string[] = []
+  const note = ({ name }: Error) => void warnings.push(name)
+  process.on('warning', note)
+  await new Promise<void>((resolve) => void afterRunning(-300, resolve))
+  // Warnings come in a turn of their own.
+  await new Promise((resolve) => void setImmediate(resolve))
+  process.off('warning', note)
+  expect(warnings).toEqual([])
 })
