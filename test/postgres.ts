@@ -117,25 +117,33 @@ function useServer(url: string, run: string, options = ''): Postgres {
   const cannot = async () => {
     throw new Error('this server is not ours to crash')
   }
-  const prefix = `tabbat_test_${run}_`
   return {
     url,
     createDatabase: async (template = 'template1') => {
-      const name = `${prefix}${createRunName()}`
+      const name = `${toPrefix(run)}${createRunName()}`
       await execute(url, `CREATE DATABASE ${name} TEMPLATE ${template} ${options}`)
       return Object.assign(new URL(url), { pathname: name }).href
     },
-    stop: async () => {
-      const made = await execute(
-        url,
-        `SELECT datname FROM pg_database WHERE starts_with(datname, '${prefix}')`,
-      )
-      for (const { datname } of made) await execute(url, `DROP DATABASE ${datname} WITH (FORCE)`)
-    },
+    stop: () => dropDatabases(url, run),
     crash: cannot,
     restart: cannot,
     startStandby: cannot,
   }
+}
+
+const toPrefix = (run: string) => `tabbat_test_${run}_`
+
+async function dropDatabases(url: string, run: string, except = ''): Promise<void> {
+  const made = await execute(
+    url,
+    `SELECT datname FROM pg_database WHERE starts_with(datname, '${toPrefix(run)}') AND datname <> '${except}'`,
+  )
+  for (const { datname } of made) await execute(url, `DROP DATABASE ${datname} WITH (FORCE)`)
+}
+
+/** Between runs of a process that runs tests again and again: the databases of ten thousand tests would fill the memory. */
+export async function dropTestDatabases(server: ProvidedContext['postgres']): Promise<void> {
+  if ('url' in server) await dropDatabases(server.url, server.run, server.template)
 }
 
 const createRunName = () => randomBytes(6).toString('hex')

@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { ProvidedContext } from 'vitest'
+import { dropTestDatabases } from '../postgres.ts'
 import type { RunReply, RunRequest } from './test-process.ts'
 
 /** What the tests said of the files as they are. `ended`: the process of the tests ended before it answered. */
@@ -67,6 +68,7 @@ export function openLane(repository: string, parent: string, postgres: ProvidedC
       const outcome = await ask(child, { ...request, changed: [...touched] }, timeoutMs)
       touched.clear()
       if (!('failed' in outcome)) stop()
+      await dropTestDatabases(postgres)
       return outcome
     },
     close: () => {
