@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { NinResponse } from '../../src/contract/nin.ts'
+import { createApiKey } from '../../src/keys/api-key.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 
 const isNinResponse = new Ajv({ strict: false }).compile(NinResponse)
@@ -153,13 +154,23 @@ describe('401', () => {
 
   it('for a key that is unknown, revoked, expired or of the other mode', async () => {
     const known = await server.createKey()
+    const id = known.slice(9, 17)
     const revoked = await server.createKey()
     await server.context.store.keys.revoke(revoked.slice(9, 17), Date.now())
     const expired = await server.createKey({ expiresAt: Date.now() - 1 })
+    const moved = await server.createKey()
+    const move = "UPDATE api_keys SET mode = 'live' WHERE id = $1"
+    await server.context.store.database.prepare(move).run(moved.slice(9, 17))
     expect((await verify({ nin: '12345678901', phone: PHONE }, bearer(known))).statusCode).toBe(200)
-    for (const key of [revoked, expired, known.replace('test', 'live')]) {
+    const rejected = {
+      ...{ revoked, expired, moved },
+      'with an unknown id': createApiKey('test').text,
+      'with another secret': createApiKey('test', id).text,
+      'of the other mode': createApiKey('live', id).text,
+    }
+    for (const [what, key] of Object.entries(rejected)) {
       const answer = await verify({ nin: '12345678901', phone: PHONE }, bearer(key))
-      expect([answer.statusCode, answer.body]).toEqual([401, '{"message":"Unauthenticated."}'])
+      expect([answer.statusCode, answer.body], what).toEqual([401, '{"message":"Unauthenticated."}'])
     }
   })
 
