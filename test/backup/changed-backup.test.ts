@@ -74,6 +74,20 @@ const FORGERIES: Readonly<Record<string, (change: (lines: string[]) => string[])
 const tamper = (lines: string[]) =>
   changeFirst('api_keys', 'revoked_at', () => null)(changeFirst('accounts', 'role', () => 'owner')(lines))
 
+/** A line once for each value in it, with that value changed to another of its type, so that a time is still a time. */
+function changeEachValue(line: Record<string, unknown> | readonly unknown[]): unknown[] {
+  if (Array.isArray(line)) return line.map((value, at) => line.with(at, toOther(value)))
+  return Object.entries(line).map(([name, value]) => ({ ...line, [name]: toOther(value) }))
+}
+
+function toOther(value: unknown): unknown {
+  if (Array.isArray(value)) return value.toReversed()
+  if (typeof value === 'number') return value + 1
+  if (typeof value !== 'string') return value === null ? 1 : { base64: 'AAAA' }
+  const other = value.replace(/\d(?=\D*$)/, (digit) => String((Number(digit) + 1) % 10))
+  return other === value ? `${value}x` : other
+}
+
 const REFUSED =
   /error: .*(was changed after it was written|made by a Tabbat before).*Nothing was changed\.\n$/
 
@@ -159,6 +173,19 @@ describe('a file that differs from what was written', () => {
       }),
       { numRuns: 200 },
     )
+  })
+
+  it('is refused, whichever value of any line was changed', async () => {
+    const lines = toLines(good).slice(0, -1)
+    let count = 0
+    for (const [at, line] of lines.entries())
+      for (const changed of changeEachValue(JSON.parse(line))) {
+        const text = JSON.stringify(changed)
+        expect(text).not.toBe(line)
+        expect(await read(toLines(good).with(at, text)), text).toBe('refused')
+        count += 1
+      }
+    expect(count).toBeGreaterThan(100)
   })
 
   it('is refused when its last line says otherwise, also about what the MAC is', async () => {
