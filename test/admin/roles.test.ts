@@ -132,6 +132,8 @@ describe('a request from another site', () => {
   const foreign: readonly [string, number, TestRequest['headers']][] = [
     ['a page of another site', 403, { 'sec-fetch-site': 'cross-site' }],
     ['a page of another port', 403, { 'sec-fetch-site': 'same-site' }],
+    ['an address that was typed', 403, { 'sec-fetch-site': 'none' }],
+    ['another port of this host', 403, { origin: 'http://127.0.0.1:1' }],
     ['another origin', 403, { origin: 'https://elsewhere.example' }],
     ['an opaque origin', 403, { origin: 'null' }],
     ['a form', 415, { 'content-type': 'application/x-www-form-urlencoded' }],
