@@ -1,10 +1,14 @@
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openAuditLog } from '../../src/audit/audit-log.ts'
 import { createSigner } from '../../src/audit/signing.ts'
+import { createFullProgram } from '../../src/cli/program.ts'
+import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { toBlindIndexText } from '../../src/crypto/mac.ts'
+import { listCommands } from '../cli/parse.ts'
 import { ENGINES, newSettings, withSealed } from '../registry/sealed-registry.ts'
 import { type Settings, TABBAT, tabbat } from './tabbat.ts'
 
@@ -233,5 +237,149 @@ describe.each(ENGINES)('commands on %s', (engine) => {
       const { status, stdout } = run(...args)
       expect([args, status === 0, stdout]).toEqual([args, false, ''])
     }
+  })
+})
+
+/** These write nothing about people, access or settings. */
+const WITHOUT_ROWS = [
+  ...['serve', 'demo', 'simulate', 'verify-file', 'rehearse', 'doctor', 'nodes', 'completion', 'help'],
+  ...['keys list', 'keys usage', 'tokens list', 'admin list', 'sources status', 'notices list'],
+  ...['vendors list', 'vendors show', 'vendors validate', 'vendors try', 'vendors new'],
+  ...['webhooks list', 'webhooks deliveries', 'requests list', 'requests show', 'requests tail'],
+  ...['catalogue history', 'catalogue diff', 'catalogue export', 'backup check'],
+  ...['audit verify', 'audit verify-extract', 'audit public-key', 'audit check-proof'],
+]
+
+/** These need more than a database. Their rows are shown by the tests of what they call. */
+const SHOWN_ELSEWHERE = [
+  ...['init', 'restore', 'backup revocations', 'person erase-again', 'audit archive', 'audit accept-loss'],
+  ...['sources check', 'vendors certify', 'catalogue sync', 'catalogue review', 'notices test'],
+  'admin reset-2fa',
+]
+
+type Step = { readonly command: string; readonly args: readonly string[]; readonly phases: readonly string[] }
+
+const REASON = ['--reason', 'Request of access, case 17']
+const NUMBER = '12345678901'
+const REFERENCE = `ver_${'0'.repeat(36)}`
+/** Nothing listens there. */
+const HOOKS = ['--url', 'http://127.0.0.1:1/hooks', '--event', 'source.down']
+
+/** All other commands, in an order in which each has what it needs. */
+function toSteps(
+  folder: string,
+  ids: Readonly<Record<'key' | 'endpoint' | 'token' | 'link', string>>,
+): Step[] {
+  const step = (command: string, args: readonly string[], ...phases: string[]) => ({ command, args, phases })
+  const lists = join(folder, 'lists.json')
+  return [
+    step('keys create', ['--name', 'other', '--mode', 'test'], 'key_created'),
+    step('keys change', [ids.key, '--subjects-per-day', '7'], 'key_changed'),
+    step('keys roll', [ids.key], 'key_rolled'),
+    step('keys revoke', [ids.key], 'key_revoked'),
+    step('import', ['nin', 'docs/examples/nin.ndjson'], 'import_started', 'imported'),
+    step('keys rotate-root', ['--yes'], 'root_rotation_started', 'root_rotated'),
+    step('registry stats', [], 'registry_counted'),
+    step('registry erase', ['nin', '--yes'], 'record_erased'),
+    step('person report', ['nin', ...REASON], 'person_reported'),
+    step('person erase', ['nin', ...REASON, '--yes'], 'record_erased'),
+    step('consents', [], 'audit_searched'),
+    step('unlock', ['nin', ...REASON], 'number_unlocked'),
+    step('sources disable', ['dojah'], 'source_disabled'),
+    step('sources enable', ['dojah'], 'source_enabled'),
+    step('sources order', ['nin', 'registry'], 'source_order_changed'),
+    step('webhooks create', ['--name', 'b', ...HOOKS], 'webhook_created'),
+    step('webhooks roll', [ids.endpoint], 'webhook_rolled'),
+    step('webhooks test', [ids.endpoint], 'webhook_tested'),
+    step('webhooks resend', [ids.endpoint, '--failed', '--since', '6h'], 'webhook_resent'),
+    step('webhooks disable', [ids.endpoint], 'webhook_disabled'),
+    step('webhooks enable', [ids.endpoint], 'webhook_enabled'),
+    step('webhooks delete', [ids.endpoint, '--yes'], 'webhook_deleted'),
+    step('catalogue import', [lists], 'catalogue_changed'),
+    step('catalogue rollback', [], 'catalogue_changed'),
+    step('admin invite', ['--role', 'viewer'], 'account_invited'),
+    step('admin invitations', ['--void', ids.link], 'invitation_voided'),
+    step('admin reset', ['ada'], 'account_reset'),
+    step('admin role', ['ada', 'viewer'], 'role_changed'),
+    step('admin sessions', ['ada', '--end'], 'sessions_ended'),
+    step('admin remove', ['ada', '--yes'], 'account_removed'),
+    step('tokens create', ['--name', 'b', '--role', 'viewer'], 'token_created'),
+    step('tokens revoke', [ids.token], 'token_revoked'),
+    step('audit export', [], 'audit_exported'),
+    step('audit show', [REFERENCE], 'audit_viewed'),
+    step('audit subject', ['nin'], 'audit_searched'),
+    step('audit prove', [REFERENCE], 'audit_proved'),
+    step('backup', [join(folder, 'all.backup')], 'backup_written'),
+  ]
+}
+
+/** What the commands work with. */
+async function prepare(settings: Settings, folder: string) {
+  const make = async (...args: string[]) => {
+    const { stdout } = await tabbat(settings, ...args, '--json')
+    return JSON.parse(stdout) as Readonly<Record<string, string>>
+  }
+  const { id: key = '' } = await make('keys', 'create', '--name', 'shop', '--mode', 'test')
+  const { id: endpoint = '' } = await make('webhooks', 'create', '--name', 'a', ...HOOKS)
+  const { id: token = '' } = await make('tokens', 'create', '--name', 'a', '--role', 'viewer')
+  await make('admin', 'invite')
+  const { stdout } = await tabbat(settings, 'admin', 'invitations', '--json')
+  const [{ id: link = '' }] = JSON.parse(stdout)
+  await withSealed(settings, async (sealed) => {
+    const { accounts } = sealed.store
+    for (const name of ['ada', 'bola']) {
+      const id = Buffer.alloc(32, name)
+      const role = 'owner'
+      await accounts.invite({
+        id,
+        role,
+        account: undefined,
+        madeBy: 'root (cli)',
+        createdAt: 1,
+        expiresAt: 9,
+      })
+      await accounts.accept(id, { name, role, password: 'p', createdAt: 1, lastSeenAt: undefined })
+    }
+    await recordVerification(settings, sealed)
+  })
+  const lists = await tabbat(settings, 'catalogue', 'export')
+  writeFileSync(join(folder, 'lists.json'), lists.stdout.replace('"price": "450"', '"price": "460"'))
+  return { key, endpoint, token, link }
+}
+
+async function recordVerification(settings: Settings, { store, keyring }: SealedStore): Promise<void> {
+  const log = await openAuditLog({
+    ...{ table: store.audit, dataDir: settings.TABBAT_DATA_DIR ?? '', losses: undefined },
+    signer: createSigner(keyring['audit-signing']),
+    checkpointDir: settings.TABBAT_DATA_DIR ?? '',
+    ...{ onUnavailable: () => {}, onCheckpointFailure: () => {}, onCorruption: () => {} },
+  })
+  const subject = toBlindIndexText(keyring.subject, 'nin', NUMBER)
+  await log.record([{ phase: 'outcome', request_reference: REFERENCE, subject, outcome: 'verified' }])
+  await log.close()
+}
+
+describe('every command', () => {
+  it('leaves its rows, with the system user, or is known to leave none', { timeout: 900_000 }, async () => {
+    const settings: Settings = { ...(await newSettings('sqlite')), TABBAT_WEBHOOKS_PRIVATE: 'on' }
+    const folder = settings.TABBAT_DATA_DIR ?? ''
+    const steps = toSteps(folder, await prepare(settings, folder))
+    let seen = (await readRows(settings)).length
+    for (const { command, args, phases } of steps) {
+      const { stderr } = spawnSync(TABBAT.file, [...command.split(' '), ...args], {
+        env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings },
+        input: `${NUMBER}\n`,
+        encoding: 'utf8',
+      })
+      const rows = (await readRows(settings)).slice(seen)
+      seen += rows.length
+      expect([command, rows.map(({ phase }) => phase)], stderr).toEqual([command, phases])
+      for (const { detail } of rows) expect(detail?.endsWith(BY), `${command}: ${detail}`).toBe(true)
+    }
+    const commands = listCommands(await createFullProgram())
+      .filter(({ command }) => command.commands.length === 0 || command.registeredArguments.length > 0)
+      .map(({ path }) => path.replace('tabbat ', ''))
+    const listed = [...steps.map(({ command }) => command), ...WITHOUT_ROWS, ...SHOWN_ELSEWHERE]
+    expect(listed.toSorted()).toEqual(commands.toSorted())
   })
 })
