@@ -2,6 +2,7 @@ import { Ajv } from 'ajv'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { NinResponse } from '../../src/contract/nin.ts'
 import { createApiKey } from '../../src/keys/api-key.ts'
+import { rollKey } from '../../src/keys/manage.ts'
 import { bearer, openTestApp, PHONE, type TestApp } from '../app.ts'
 
 const isNinResponse = new Ajv({ strict: false }).compile(NinResponse)
@@ -198,9 +199,14 @@ describe('403', () => {
       await server.createKey({ allowedIps: ['10.0.0.1', '2001:db8::/32'] }),
     ]
     expect((await verify({ nin: '12345678901', phone: PHONE }, bearer(here))).statusCode).toBe(200)
-    expect((await verify({ nin: '12345678901', phone: PHONE }, bearer(elsewhere))).json().code).toBe(
-      'forbidden',
-    )
+    // Without a trusted proxy, a caller cannot say where it is.
+    for (const claimed of [{}, { 'x-forwarded-for': '10.0.0.1' }, { forwarded: 'for=10.0.0.1' }]) {
+      const answer = await verify(
+        { nin: '12345678901', phone: PHONE },
+        { ...bearer(elsewhere), ...(claimed as Record<string, string>) },
+      )
+      expect(answer.json().code, JSON.stringify(claimed)).toBe('forbidden')
+    }
   })
 })
 
@@ -352,6 +358,10 @@ describe('429', () => {
     expect([third.statusCode, third.json().code, third.json().retryable]).toEqual([429, 'rate_limited', true])
     expect(Number(third.headers['retry-after'])).toBeGreaterThan(0)
     expect((await ask(other)).statusCode).toBe(200)
+    // A successor has what is left of the limit of its predecessor.
+    const deps = { ...limited.context, keyring: limited.context.keyring() }
+    const successor = await rollKey(deps, one.slice(9, 17), 0)
+    expect((await ask(successor.text)).statusCode).toBe(429)
     await limited.close()
   })
 })
