@@ -178,7 +178,12 @@ describe.each(engines)('the request log on %s', (engine) => {
   })
 
   it('has no number, phone, name or key in it', async () => {
-    await server.context.requests?.flush()
+    key = await server.createKey()
+    const headers = { ...bearer(key), 'x-request-id': `customer-${NIN}` }
+    expect((await verify({ nin: NIN, phone: PHONE }, headers)).statusCode).toBe(200)
+    for (const url of [`/api/v2/kyc/${NIN}`, `${VERIFY}?nin=${NIN}&phone=${PHONE}`])
+      expect((await server.app.inject({ url, headers })).statusCode).toBeGreaterThan(400)
+    expect(await search({})).not.toEqual([])
     const canaries = [NIN, PHONE, PHONE.slice(1), 'customer', key, key.slice(-20)]
     if (engine === 'SQLite') {
       const { dataDir } = server.context.config
