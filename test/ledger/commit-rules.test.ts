@@ -417,6 +417,34 @@ describeEngines([SQLITE, POSTGRES], (engine) => {
       expect(await pay(name, { most: 3 })).toBe('written')
     })
 
+    it('of a verification in the queue is counted within its budget, also if another one of the commit is refused', async () => {
+      const reference = newId()
+      const kind = { lane: 'single', mode: 'live', operation: 'verify_nin' } as const
+      const about = {
+        reference,
+        keyId: 'key',
+        lineage: reference,
+        subject: toBytes('x'),
+        question: toBytes('x'),
+      }
+      const due = { delayMs: -1000, lifeMs: DAY_MS }
+      await store.queue.enqueue([{ ...kind, ...about, ...due }], { perKey: 9, all: 1000 }, NOW)
+      await store.queue.claim(
+        { ...kind, lease: 'node:1', leaseMs: MINUTE_MS, keys: [reference], each: 1 },
+        NOW,
+      )
+      const payBy = (lease: string, most: number, refunded = 0) => ({
+        payment: { payer: { reference, lease }, most, refunded, expiresAt: NOW },
+      })
+      const nobody = { payment: { payer: toId(newId()), most: 2, refunded: 0, expiresAt: NOW } }
+      expect(await commit(payBy('node:2', 1))).toBe('paid_calls')
+      expect((await append([payBy('node:1', 1), nobody])).refused).toEqual([[1, 'paid_calls']])
+      expect(await commit(payBy('node:1', 1))).toBe('written')
+      expect(await commit(payBy('node:1', 1))).toBe('paid_calls')
+      expect((await append([payBy('node:1', 1, 1), nobody])).refused).toEqual([[1, 'paid_calls']])
+      expect(await commit(payBy('node:1', 1, 1))).toBe('written')
+    })
+
     it('is not made after the response', async () => {
       const name = newId()
       await store.idempotency.claim({ ...toClaim(name), now: NOW })
