@@ -150,8 +150,8 @@ export function describeDebian(toFolder: () => string): void {
       encoding: 'utf8',
     })
     expect([status, stderr]).toEqual([
-      1,
-      expect.stringContaining('There is no Debian package for darwin-arm64'),
+      2,
+      expect.stringContaining('--target must be one of: linux-x64, linux-arm64.'),
     ])
   })
 
