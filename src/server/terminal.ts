@@ -13,7 +13,7 @@ export function print(text: string): void {
   if (process.stdout.errored) endEarly(process.stdout.errored)
 }
 
-/** Nobody can read what is still to come. That the reader has closed the pipe (`| head -1`) is no error. */
+/** Ends the command, whose further output cannot be written. A pipe that its reader has closed (`| head -1`) is no error. */
 function endEarly(error: NodeJS.ErrnoException): never {
   if (error.code !== 'EPIPE') failWith(new OutputError(error))
   process.exit()

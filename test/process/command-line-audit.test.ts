@@ -22,6 +22,35 @@ const readRows = (settings: Settings): Promise<Row[]> =>
     return pages.flat()
   })
 
+const NUMBER = '12345678901'
+const REFERENCE = `ver_${'0'.repeat(36)}`
+
+/** Writes the outcome of a verification to the log. */
+async function recordVerification(
+  settings: Settings,
+  { store, keyring }: SealedStore,
+  more: { readonly consent_reference?: string } = {},
+): Promise<void> {
+  const log = await openAuditLog({
+    ...{ table: store.audit, dataDir: settings.TABBAT_DATA_DIR ?? '', losses: undefined },
+    signer: createSigner(keyring['audit-signing']),
+    checkpointDir: settings.TABBAT_DATA_DIR ?? '',
+    ...{ onUnavailable: () => {}, onCheckpointFailure: () => {}, onCorruption: () => {} },
+  })
+  const subject = toBlindIndexText(keyring.subject, 'nin', NUMBER)
+  const about = { request_reference: REFERENCE, subject, ...more }
+  await log.record([{ ...about, phase: 'outcome', outcome: 'verified' }])
+  await log.close()
+}
+
+/** Runs a command that reads the number from standard input. */
+const runWithNumber = (settings: Settings, ...args: string[]) =>
+  spawnSync(TABBAT.file, args, {
+    env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings },
+    input: `${NUMBER}\n`,
+    encoding: 'utf8',
+  })
+
 describe.each(ENGINES)('commands on %s', (engine) => {
   it('leave a row that names the system user and the word cli', async () => {
     const settings = await newSettings(engine)
@@ -194,28 +223,13 @@ describe.each(ENGINES)('commands on %s', (engine) => {
 
   it('that show data show none of it where the row cannot be written', async () => {
     const settings = await newSettings(engine)
-    const [reference, number] = [`ver_${'0'.repeat(36)}`, '12345678901']
-    await withSealed(settings, async ({ store, keyring }) => {
-      const log = await openAuditLog({
-        ...{ table: store.audit, dataDir: settings.TABBAT_DATA_DIR ?? '', losses: undefined },
-        signer: createSigner(keyring['audit-signing']),
-        checkpointDir: settings.TABBAT_DATA_DIR ?? '',
-        ...{ onUnavailable: () => {}, onCheckpointFailure: () => {}, onCorruption: () => {} },
-      })
-      const subject = toBlindIndexText(keyring.subject, 'nin', number)
-      const about = { request_reference: reference, subject, consent_reference: 'form-17' }
-      await log.record([{ ...about, phase: 'outcome', outcome: 'verified' }])
-      await log.close()
-    })
-    const run = (...args: string[]) =>
-      spawnSync(TABBAT.file, args, {
-        env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings },
-        input: `${number}\n`,
-        encoding: 'utf8',
-      })
+    await withSealed(settings, (sealed) =>
+      recordVerification(settings, sealed, { consent_reference: 'form-17' }),
+    )
+    const run = (...args: string[]) => runWithNumber(settings, ...args)
     const commands = [
-      ['audit', 'show', reference],
-      ['audit', 'prove', reference],
+      ['audit', 'show', REFERENCE],
+      ['audit', 'prove', REFERENCE],
       ['audit', 'subject', 'nin'],
       ['audit', 'export'],
       ['consents', 'form-17'],
@@ -260,8 +274,6 @@ const SHOWN_ELSEWHERE = [
 type Step = { readonly command: string; readonly args: readonly string[]; readonly phases: readonly string[] }
 
 const REASON = ['--reason', 'Request of access, case 17']
-const NUMBER = '12345678901'
-const REFERENCE = `ver_${'0'.repeat(36)}`
 /** Nothing listens there. */
 const HOOKS = ['--url', 'http://127.0.0.1:1/hooks', '--event', 'source.down']
 
@@ -347,18 +359,6 @@ async function prepare(settings: Settings, folder: string) {
   return { key, endpoint, token, link }
 }
 
-async function recordVerification(settings: Settings, { store, keyring }: SealedStore): Promise<void> {
-  const log = await openAuditLog({
-    ...{ table: store.audit, dataDir: settings.TABBAT_DATA_DIR ?? '', losses: undefined },
-    signer: createSigner(keyring['audit-signing']),
-    checkpointDir: settings.TABBAT_DATA_DIR ?? '',
-    ...{ onUnavailable: () => {}, onCheckpointFailure: () => {}, onCorruption: () => {} },
-  })
-  const subject = toBlindIndexText(keyring.subject, 'nin', NUMBER)
-  await log.record([{ phase: 'outcome', request_reference: REFERENCE, subject, outcome: 'verified' }])
-  await log.close()
-}
-
 describe('every command', () => {
   it('leaves its rows, with the system user, or is known to leave none', { timeout: 900_000 }, async () => {
     const settings: Settings = { ...(await newSettings('sqlite')), TABBAT_WEBHOOKS_PRIVATE: 'on' }
@@ -366,11 +366,7 @@ describe('every command', () => {
     const steps = toSteps(folder, await prepare(settings, folder))
     let seen = (await readRows(settings)).length
     for (const { command, args, phases } of steps) {
-      const { stderr } = spawnSync(TABBAT.file, [...command.split(' '), ...args], {
-        env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...settings },
-        input: `${NUMBER}\n`,
-        encoding: 'utf8',
-      })
+      const { stderr } = runWithNumber(settings, ...command.split(' '), ...args)
       const rows = (await readRows(settings)).slice(seen)
       seen += rows.length
       expect([command, rows.map(({ phase }) => phase)], stderr).toEqual([command, phases])
