@@ -42,7 +42,7 @@ export type FlakyProxy = {
   readonly requests: IncomingMessage['headers'][]
   /** How many connections were opened so far. */
   readonly connections: () => number
-  /** Faults of the next requests; then all pass. */
+  /** Faults of the next requests, instead of those of before; then all pass. */
   readonly fail: (...faults: Fault[]) => void
   readonly close: () => Promise<void>
 }
@@ -136,7 +136,7 @@ export async function startFlakyProxy(target: string): Promise<FlakyProxy> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     connections: () => connections,
-    fail: (...next) => void faults.push(...next),
+    fail: (...next) => void faults.splice(0, faults.length, ...next),
     close: async () => {
       server.close()
       server.closeAllConnections()

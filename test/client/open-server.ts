@@ -1,3 +1,4 @@
+import { expect, vi } from 'vitest'
 import { createTabbat, type Tabbat, TabbatError } from '../../packages/client/src/index.ts'
 import type { TabbatOptions } from '../../packages/client/src/transport.ts'
 import { SANDBOX_KEY } from '../../src/keys/sandbox-key.ts'
@@ -43,4 +44,23 @@ export async function errorOf(call: Promise<unknown>): Promise<TabbatError> {
   )
   if (thrown instanceof TabbatError) return thrown
   throw new Error('The call did not throw a TabbatError.', { cause: thrown })
+}
+
+/** The time for one attempt, if the caller says nothing. */
+const ATTEMPT_MS = 20_000
+
+/**
+ * The result of a call whose first attempt gets no response: its time is over when the server has the request, however long that
+ * takes. A short limit instead would also end the attempts after it, on a busy machine.
+ */
+export async function endFirstAttempt<T>({ proxy }: ClientServer, call: () => Promise<T>): Promise<T> {
+  const before = proxy.requests.length
+  proxy.fail('hang')
+  const timers = vi.spyOn(globalThis, 'setTimeout')
+  const result = call()
+  await expect.poll(() => proxy.requests.length).toBe(before + 1)
+  const [end] = timers.mock.calls.find(([, ms]) => ms === ATTEMPT_MS) ?? []
+  timers.mockRestore()
+  end?.()
+  return result
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Tabbat } from '../../packages/client/src/index.ts'
 import { PHONE } from '../app.ts'
-import { type ClientServer, ENGINES, errorOf, openClientServer } from './open-server.ts'
+import { type ClientServer, ENGINES, endFirstAttempt, errorOf, openClientServer } from './open-server.ts'
 
 describe.each(ENGINES)('on %s', (engine) => {
   let server: ClientServer
@@ -102,9 +102,9 @@ describe.each(ENGINES)('on %s', (engine) => {
         for await (const _row of direct.batches.results(id, { signal: abort.signal })) abort.abort()
       })()
       expect((await errorOf(ended)).code).toBe('aborted')
-      server.proxy.fail('hang')
-      const late = server.connect({ maxRetries: 0 }).batches.results(id, { timeoutMs: 300 })
-      expect((await errorOf(Array.fromAsync(late))).code).toBe('timeout')
+      const late = server.connect({ maxRetries: 0 }).batches.results(id)
+      const ending = endFirstAttempt(server, () => errorOf(Array.fromAsync(late)))
+      expect((await ending).code).toBe('timeout')
     })
 
     it('of another key does not exist, and an odd id is not sent', async () => {
