@@ -12,7 +12,7 @@ const NUMBERS = { nin: '12345678901', virtual_nin: 'AB012345678910YZ', bvn: '223
 const UNKNOWNS = { nin: '99345678901', virtual_nin: 'AB992345678910YZ', bvn: '99345678901' } as const
 
 const files = [...SHIPPED_VENDORS.values()].flatMap(({ loaded }) => (loaded ? [loaded] : []))
-const newCall = () => ({ signal: AbortSignal.timeout(30_000), reference: 'ver_test' })
+const newCall = () => ({ signal: AbortSignal.timeout(60_000), reference: 'ver_test' })
 
 describe.each(files)('the file of $name, simulated', ({ name, file }) => {
   const refusals: string[] = []

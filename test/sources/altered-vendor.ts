@@ -23,7 +23,7 @@ export function useAlteredVendor(script: Parameters<typeof openStandIn>[0]) {
     await source.close?.()
     await vendor.close()
   })
-  const call = () => ({ signal: AbortSignal.timeout(30_000), reference: 'ver_test' })
+  const call = () => ({ signal: AbortSignal.timeout(60_000), reference: 'ver_test' })
   return {
     alter: (edit: Parameters<StandIn['alter']>[0]) => vendor.alter(edit),
     find: {

@@ -76,7 +76,7 @@ describe.each(cases)('%s %s', (name, kind, script) => {
   })
 
   const find = () => {
-    const call = { signal: AbortSignal.timeout(30_000), reference: 'ver_test' }
+    const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
     const details = toNeededDetails(source, kind, NUMBER)
     return kind === 'nin'
       ? source.findNin?.({ nin: NUMBER, phone: PHONE, details }, call)

@@ -46,7 +46,7 @@ const isBvnRecord = ajv.compile(BvnRecord)
 /** The default BVN products of these vendors have no watch list. */
 const WITHOUT_WATCH_LIST: readonly string[] = ['dojah', 'qoreid', 'monnify', 'smileid']
 
-const newCall = (signal: AbortSignal = AbortSignal.timeout(30_000)) => ({ signal, reference: 'ver_test' })
+const newCall = (signal: AbortSignal = AbortSignal.timeout(60_000)) => ({ signal, reference: 'ver_test' })
 
 describe.each(IDENTITY_VENDORS.map((script) => [script.name, script] as const))('%s', (name, script) => {
   let vendor: StandIn

@@ -140,7 +140,7 @@ describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
       const fetchLists = () =>
         source.fetchCatalogue?.(
           { internet: [], tv: [] },
-          { signal: AbortSignal.timeout(30_000), reference: 'ver_test' },
+          { signal: AbortSignal.timeout(60_000), reference: 'ver_test' },
         )
       expect(await fetchLists()).toMatchObject({ tv: expect.any(Array) })
       for (const sign of [{ success: false }, { success: 'false' }, { error: 'late' }]) {

@@ -8,7 +8,7 @@ import { openVendor } from '../../src/sources/open-vendor.ts'
 import { type Source, SourceError } from '../../src/sources/source.ts'
 
 /** Tests for every vendor of lists: the common faults, over real sockets. See contract.test.ts. */
-const newCall = () => ({ signal: AbortSignal.timeout(30_000), reference: 'catalogue' })
+const newCall = () => ({ signal: AbortSignal.timeout(60_000), reference: 'catalogue' })
 
 describe.each(LIST_VENDORS.map((script) => [script.name, script] as const))(
   'the lists of %s',

@@ -9,7 +9,7 @@ import type { VendorFile } from '../../src/sources/vendor-file/schema.ts'
 import { toFileVendor } from '../../src/sources/vendors.ts'
 
 const QUERY = { nin: '12345678901', phone: '8035678901' }
-const call = () => ({ signal: AbortSignal.timeout(20_000), reference: 'ver_test' })
+const call = () => ({ signal: AbortSignal.timeout(60_000), reference: 'ver_test' })
 
 let vendor: StandIn | undefined
 afterEach(async () => {

@@ -74,7 +74,7 @@ describe.each(
     const { vendors } = loadConfig(vendor.settings, '')
     const source = await openVendor(name, { vendors, allowPrivate: false })
     vendor.alter((body) => JSON.parse(JSON.stringify(body, toSecondPhone)))
-    const call = { signal: AbortSignal.timeout(30_000), reference: 'ver_test' }
+    const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
     // Blusalt and relay are sent the phone, and compare it with the first.
     const phones = ['blusalt', 'relay'].includes(name)
       ? [toPhoneCoreOf(NIN)]
@@ -107,7 +107,7 @@ it('counts guesses at a readable phone, even when another phone is unreadable', 
 describe('the registry', () => {
   const BVN = '22345678901'
   const QUESTION = { subject: Buffer.alloc(0), decoy: Buffer.alloc(0) }
-  const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+  const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
   const ask = (phone_number_2: string | null, phone: string) => {
     const record = toBvnPerson(BVN)
     const stored = { ...record, personal_info: { ...record.personal_info, phone_number_2 } }

@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const NUMBER = '12345678901'
 const PHONE = toPhoneCoreOf(NUMBER)
-const newCall = () => ({ signal: AbortSignal.timeout(5000), reference: 'ver_test' })
+const newCall = () => ({ signal: AbortSignal.timeout(60_000), reference: 'ver_test' })
 
 const findNin = (number: string, phone = PHONE, from = source) =>
   from.findNin?.({ nin: number, phone }, newCall())

@@ -10,7 +10,7 @@ export const NOT_FOUND: Answer<Person> = { found: false }
 
 export const createSearch = (options: Partial<Search<Person>> = {}): Search<Person> => ({
   sourceAttempts: [],
-  signal: AbortSignal.timeout(5000),
+  signal: AbortSignal.timeout(60_000),
   begin: async () => {},
   pay: async () => ({ refund: () => {} }),
   lineage: 'key',

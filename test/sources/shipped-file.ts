@@ -44,7 +44,7 @@ export function useShippedFile(name: string) {
       }
       const source = createFileSource(name, file, Object.fromEntries(values), { send, now: () => NOW })
       const query = { phone: QUESTION.phone, details }
-      const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+      const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
       const answer =
         kind === 'nin'
           ? await source.findNin?.({ ...query, nin: number }, call)

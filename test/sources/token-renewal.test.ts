@@ -10,7 +10,7 @@ import {
 } from '../../src/sources/token.ts'
 
 const request: HttpRequest = { method: 'GET', path: '/', headers: { 'x-app': 'app' } }
-const newCall = () => ({ signal: AbortSignal.timeout(5000) })
+const newCall = () => ({ signal: AbortSignal.timeout(60_000) })
 
 /** A vendor that numbers its tokens and accepts those from `valid` on. */
 let issued: number

@@ -21,7 +21,7 @@ const values = {
   mismatch: /not match/i,
   not_found: undefined,
 }
-const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
 
 const find = async (reply: HttpReply, requests: HttpRequest[] = []) => {
   const send = async (request: HttpRequest) => {

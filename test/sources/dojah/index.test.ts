@@ -18,7 +18,7 @@ const values = {
   bvn_path: '/bvn',
   not_found: undefined,
 }
-const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
 
 describe.each(['nin', 'bvn'] as const)('an error for a %s', (kind) => {
   const find = (body: unknown, status = 404, notFound?: readonly string[]) => {

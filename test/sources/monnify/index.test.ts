@@ -22,7 +22,7 @@ const ask = async (kind: 'nin' | 'bvn', status: number, body: { readonly respons
   const source = create(values, { send: async () => replies.shift() ?? token })
   const [query, call] = [
     { phone: '8031234567', details: DETAILS },
-    { signal: AbortSignal.timeout(5000), reference: 'ver_test' },
+    { signal: AbortSignal.timeout(60_000), reference: 'ver_test' },
   ]
   return kind === 'nin'
     ? source.findNin?.({ ...query, nin: '12345678901' }, call)

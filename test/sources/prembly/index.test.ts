@@ -19,7 +19,7 @@ const values = {
   bvn_path: '/bvn',
   not_found: undefined,
 }
-const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
 
 const open = (reply: HttpReply, requests: HttpRequest[] = []) =>
   create(values, {

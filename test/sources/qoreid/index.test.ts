@@ -74,7 +74,7 @@ describe('an answer', () => {
     bvn_path: '/bvn/{number}',
     not_found: undefined,
   }
-  const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+  const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
   const find = (reply: HttpReply) =>
     create(
       { ...values, names_optional: 'on' },

@@ -151,7 +151,7 @@ describe('the credentials', () => {
     notFound: undefined,
     traceparent: 'off' as const,
   }
-  const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+  const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
   const requests: HttpRequest[] = []
   const send = async (request: HttpRequest): Promise<HttpReply> => {
     requests.push(request)

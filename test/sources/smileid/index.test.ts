@@ -74,7 +74,7 @@ const JOB_EXISTS = { code: '2215', error: 'Error - Job already exists for job_id
 it('neither pays for a repeated job nor reads it as "no such person", whatever the operator lists', async () => {
   const values = { ...VALUES, not_found: [JOB_EXISTS.error] }
   const source = create(values, { send: async () => ({ status: 400, body: JOB_EXISTS }) })
-  const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+  const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
   const failure = await source.findNin?.({ nin: '12345678901', phone: '8031234567' }, call).catch((e) => e)
   expect(failure).toMatchObject({ reason: 'refused', problem: 'repeated_call' })
   expect(isPaid(failure)).toBe(false)
@@ -85,7 +85,7 @@ it('is asked again for a verification that it could not answer before', async ()
   const { vendors } = loadConfig(vendor.settings, '')
   const source = await openVendor('smileid', { vendors, allowPrivate: false })
   const query = { nin: '12345678901', phone: toPhoneCoreOf('12345678901') }
-  const find = () => source.findNin?.(query, { signal: AbortSignal.timeout(20_000), reference: 'ver_same' })
+  const find = () => source.findNin?.(query, { signal: AbortSignal.timeout(60_000), reference: 'ver_same' })
   vendor.fail('error_in_200')
   await expect(find()).rejects.toMatchObject({ problem: 'vendor_down' })
   vendor.fail(undefined)

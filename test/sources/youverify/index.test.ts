@@ -6,7 +6,7 @@ import nin from './nin.json' with { type: 'json' }
 
 const { create, toNinRecord, toBvnRecord } = useShippedFile('youverify')
 
-const call = { signal: AbortSignal.timeout(5000), reference: 'ver_test' }
+const call = { signal: AbortSignal.timeout(60_000), reference: 'ver_test' }
 
 const open = (reply: HttpReply, premium: 'on' | 'off' = 'off', requests: HttpRequest[] = []) =>
   create(
