@@ -282,7 +282,8 @@ describe('a caller that stops reading', () => {
     connections.check(now)
     const before = takenBy(serverSide)
     socket.resume()
-    await expect.poll(() => takenBy(serverSide)).toBeGreaterThan(before)
+    // As much as counts as reading. The system may take less at first.
+    await expect.poll(() => takenBy(serverSide)).toBeGreaterThanOrEqual(before + 16 * 1024)
     connections.check(now + 30_000)
     expect(serverSide.destroyed).toBe(false)
     socket.destroy()
