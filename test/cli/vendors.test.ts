@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { tabbat } from '../process/tabbat.ts'
+import { TABBAT, tabbat } from '../process/tabbat.ts'
 
 const newFolder = () => mkdtempSync(join(tmpdir(), 'tabbat-vendors-'))
 const DOJAH = JSON.parse(readFileSync('vendors/dojah.json', 'utf8'))
@@ -221,6 +222,49 @@ describe('tabbat vendors try', () => {
     expect(await look('12345678901\n+2348031234567\n')).toEqual([0, null, true])
     expect(await look('12345678901\n08031234568')).toEqual([0, null, false])
     expect(await look('12345678902')).toEqual([1, 'wrong_person', null])
+  })
+
+  it('reads the number and the phone of --ask from standard input', async () => {
+    const args = ['vendors', 'try', 'dojah', '--answer', save({ entity: PERSON }), '--ask', '--json']
+    const child = spawn(TABBAT.file, args, { stdio: 'pipe' })
+    child.stdin.end('12345678901\n\n08031234568\n')
+    expect(JSON.parse(await text(child.stdout))).toMatchObject({ problem: null, phone_matches: false })
+  })
+
+  it('explains the answer to a BVN, also one that has no number', async () => {
+    const { nin, phone_number, ...names } = PERSON
+    const entity = { ...names, phone_number1: phone_number }
+    const look = (record: object, phone: string) =>
+      tabbat(
+        ...([
+          {},
+          'vendors',
+          'try',
+          'dojah',
+          '--operation',
+          'bvn',
+          '--answer',
+          save({ entity: record }),
+        ] as const),
+        ...['--number-file', save(`${nin}\n${phone}`)],
+      )
+    const [right, other, numberless] = await Promise.all([
+      look({ ...entity, bvn: nin }, '08031234567'),
+      look({ ...entity, bvn: nin }, '08031234568'),
+      look(entity, '08031234567'),
+    ])
+    expect(right.stdout).toContain('yes: the phone is that of the request\nThe caller gets the record.')
+    expect(other.stdout).toContain('no: the phone is that of the request\nThe caller gets “not verified”.')
+    expect(numberless.stdout).toContain('The record has no number where the file says that it is.')
+    expect([right, other, numberless].map(({ code }) => code)).toEqual([0, 0, 1])
+  })
+
+  it('takes the status of an error with an answer that is no JSON', async () => {
+    const args = ['vendors', 'try', 'dojah', '--answer', save('<html></html>'), '--status'] as const
+    const { code, stdout } = await tabbat({}, ...args, '502')
+    expect([code, stdout]).toEqual([1, expect.stringContaining('Failure (')])
+    const wrong = await tabbat({}, ...args, '99')
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('an HTTP status from 200 to 599')])
   })
 
   it('explains a failure', async () => {

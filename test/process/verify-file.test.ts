@@ -240,6 +240,21 @@ describe('tabbat verify-file', () => {
     expect(stderr).toContain('Nothing was sent. Without a terminal, confirm the cost with --yes')
   })
 
+  it('needs --price for what another server costs', async () => {
+    writeFileSync(input, toCsv(2))
+    const live = { TABBAT_DATA_DIR: newDataDir(), TABBAT_API_KEY: `tbt_live_${'x'.repeat(46)}` }
+    const look = (...more: string[]) =>
+      tabbat(live, 'verify-file', 'nin', input, '--dry-run', '--json', '--url', server.url, ...more)
+    const unknown = await look()
+    expect(JSON.parse(unknown.stdout).cost_naira).toBe(null)
+    expect(unknown.stderr).toContain('the prices of that server are not known here. Give --price')
+    const known = await look('--price', '50.25')
+    expect(JSON.parse(known.stdout).cost_naira).toBe(100.5)
+    expect(known.stderr).toContain('Cost: about ₦100.50 (2 rows × ₦50.25, the price of --price).')
+    const wrong = await look('--price', 'cheap')
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('an amount in naira such as 50')])
+  })
+
   it.each(ENGINES)('takes the price from the changed order of the sources on %s', async (engine) => {
     writeFileSync(input, toCsv(2))
     const settings = {
@@ -277,6 +292,10 @@ describe('tabbat verify-file', () => {
       server.url,
     )
     expect(noKey.stderr).toContain('No API key was given.')
+    const noneOfOurs = await tabbat({ TABBAT_API_KEY: 'hunter2' }, 'verify-file', 'nin', input, '--out', out)
+    expect(noneOfOurs.stderr).toBe(
+      'error: This is not an API key. A key begins with tbt_test_ or tbt_live_.\n',
+    )
     const noHeader = await run('--url', server.url)
     expect(noHeader.stderr).toContain('header must be the first line')
     expect(noHeader.stderr).not.toContain('12345678901')
