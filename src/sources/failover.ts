@@ -5,6 +5,7 @@ import { type CallGuard, isPaid, type Pay, type Permit, type SkipReason } from '
 import { toCleanReference } from './record.ts'
 import { createSeen, type Seen } from './seen.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
+import type { SourceProblem } from './source-problem.ts'
 
 const MAX_PAID = 2
 
@@ -121,12 +122,12 @@ async function queryOne<T>(
   search.sourceAttempts.push({ name: query.name, ms, ...result })
   span?.end(result.result)
   permit?.settle(toCallOutcome(outcome), ms)
-  return result.result === 'names_differ' ? { failure: namesDifferError(query.name) } : outcome
+  return result.result === 'names_differ' ? { failure: unusableError(query.name, 'names_differ') } : outcome
 }
 
 /** For the search, it is a failure of the source: another one may have the record. */
-const namesDifferError = (name: string) =>
-  new SourceError(name, 'bad_response', { problem: 'names_differ', fault: 'request' })
+const unusableError = (name: string, problem: SourceProblem) =>
+  new SourceError(name, 'bad_response', { problem, fault: 'request' })
 
 /** A number that is watch-listed or has other names counts as found: the source knows it. */
 const toCallOutcome = <T>(outcome: Outcome<T>) => {
@@ -253,9 +254,13 @@ function createFindings<T>({ continueOnNotFound, matches, markWatchlisted, seen 
   const endsSearch = (answer: Answer<T>) =>
     answer.found ? !continueOnNotFound || isMatch(answer) : !continueOnNotFound && !seen.isWatchlisted
   const mark = (answer: Answer<T>) => (seen.isWatchlisted ? toMarked(answer, markWatchlisted) : answer)
-  const recordFailure = (failed: SourceError): undefined => {
+  const recordFailure = ({ name, guard }: SourceQuery<T>, failed: SourceError): undefined => {
     failure = failed
-    if (isOfGuess(failed)) seen.hasMiss = true
+    if (!isOfGuess(failed)) return
+    seen.hasMiss = true
+    if (!guard) return
+    seen.unusable = { source: name, problem: failed.problem }
+    seen.missedBy = [...seen.missedBy, name]
   }
   const recordMiss = ({ name, guard }: SourceQuery<T>, answer: Answer<T>): undefined => {
     seen.hasMiss = true
@@ -264,7 +269,8 @@ function createFindings<T>({ continueOnNotFound, matches, markWatchlisted, seen 
   }
   /** Records an outcome. Returns the answer if it ends the search. */
   const record = (query: SourceQuery<T>, outcome: Outcome<T>): Answer<T> | undefined => {
-    if ('failure' in outcome) return recordFailure(outcome.failure)
+    if (seen.unusable?.source === query.name) seen.unusable = undefined
+    if ('failure' in outcome) return recordFailure(query, outcome.failure)
     const { answer } = outcome
     if (!answer.found && answer.watchlisted) seen.isWatchlisted = true
     return endsSearch(answer) ? mark(answer) : recordMiss(query, answer)
@@ -277,9 +283,11 @@ function createFindings<T>({ continueOnNotFound, matches, markWatchlisted, seen 
     // A blocked number without a record is neither verified nor "not found".
     if (seen.isWatchlisted && !seen.hasRecord) throw searchError(queries, undefined, failure)
     if (answer) return answer
+    const { unusable } = seen
+    const failed = failure ?? (unusable && unusableError(unusable.source, unusable.problem))
     // A source that failed or was skipped might have the record.
-    if (seen.hasMiss && !failure && !isSkipped) return { found: false }
-    throw searchError(queries, failure?.reason, failure)
+    if (seen.hasMiss && !failed && !isSkipped) return { found: false }
+    throw searchError(queries, failed?.reason, failed)
   }
   return { isMatch, record, fail, end }
 }
@@ -372,8 +380,10 @@ function createSlowCalls(paid: { calls: number }) {
 }
 
 /** The phone is none of those in the record that can be read, or the names differ. */
-export const isOfGuess = ({ problem }: SourceError): boolean =>
-  problem === 'mixed_phones' || problem === 'names_differ'
+export const isOfGuess = (
+  error: SourceError,
+): error is SourceError & { readonly problem: 'mixed_phones' | 'names_differ' } =>
+  error.problem === 'mixed_phones' || error.problem === 'names_differ'
 
 const toMarked = <T>(answer: Answer<T>, markWatchlisted: Search<T>['markWatchlisted']): Answer<T> =>
   answer.found && markWatchlisted ? { ...answer, record: markWatchlisted(answer.record) } : answer

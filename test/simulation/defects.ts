@@ -89,7 +89,7 @@ export const DEFECTS: Readonly<Record<string, PlantedDefect>> = {
     seed: 1,
     defect: {
       file: 'src/sources/failover.ts',
-      find: 'if (seen.hasMiss && !failure && !isSkipped) return',
+      find: 'if (seen.hasMiss && !failed && !isSkipped) return',
       replace: 'if (!isSkipped) return',
     },
   },

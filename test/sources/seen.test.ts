@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { queryInOrder, type Search, type SourceQuery } from '../../src/sources/failover.ts'
 import { createSeen, type Seen } from '../../src/sources/seen.ts'
 import { createSingleFlight } from '../../src/sources/single-flight.ts'
-import type { Answer } from '../../src/sources/source.ts'
+import { type Answer, SourceError } from '../../src/sources/source.ts'
 import {
   answering,
   createGuard,
@@ -21,6 +21,14 @@ const isOther = () => false
 const searchNext = (seen: Seen, options: Partial<Search<Person>> = {}) =>
   createSearch({ continueOnNotFound: true, seen, ...options })
 
+const unusable = (name: string, problem: 'names_differ' | 'mixed_phones'): SourceQuery<Person> =>
+  problem === 'names_differ'
+    ? answering(name, { found: false, namesDiffer: true })
+    : {
+        ...answering(name, PERSON),
+        query: () => Promise.reject(new SourceError(name, 'bad_response', { problem })),
+      }
+
 /** What a search that failed has found out. */
 async function see(sources: SourceQuery<Person>[], options: Partial<Search<Person>> = {}): Promise<Seen> {
   const seen = createSeen()
@@ -31,19 +39,27 @@ async function see(sources: SourceQuery<Person>[], options: Partial<Search<Perso
 describe('what a search that failed has found out', () => {
   it('is who has no such person, and whose record has another phone', async () => {
     const missed = await see([answering('a', NOT_FOUND), failing('b', 'unreachable')])
-    expect(missed).toEqual({ hasMiss: true, hasRecord: false, isWatchlisted: false, missedBy: ['a'] })
+    expect(missed).toEqual({ ...createSeen(), hasMiss: true, missedBy: ['a'] })
     const differs = await see([answering('a', PERSON), failing('b', 'unreachable')], { matches: isOther })
-    expect(differs).toEqual({ hasMiss: true, hasRecord: true, isWatchlisted: false, missedBy: ['a'] })
+    expect(differs).toEqual({ ...createSeen(), hasMiss: true, hasRecord: true, missedBy: ['a'] })
   })
 
   it('is that the number is blocked, although who said it has no record and may have one later', async () => {
     const blocked = await see([answering('a', BLOCKED), failing('b', 'unreachable')])
-    expect(blocked).toEqual({ hasMiss: true, hasRecord: false, isWatchlisted: true, missedBy: [] })
+    expect(blocked).toEqual({ ...createSeen(), hasMiss: true, isWatchlisted: true })
   })
 
   it('is not that our own registry has no such person: asking it again costs nothing', async () => {
     const own: SourceQuery<Person> = { name: 'registry', query: async () => NOT_FOUND }
     expect((await see([own, failing('b', 'unreachable')])).missedBy).toEqual([])
+  })
+
+  it.each(['names_differ', 'mixed_phones'] as const)('is who answered with %s', async (problem) => {
+    const seen = await see([unusable('a', problem), failing('b', 'unreachable')])
+    expect(seen).toEqual({
+      ...createSeen(),
+      ...{ hasMiss: true, missedBy: ['a'], unusable: { source: 'a', problem } },
+    })
   })
 
   it('is nothing about a source that failed', async () => {
@@ -65,6 +81,21 @@ describe('the next search for the same verification', () => {
     const answer = await queryInOrder([answering('a', PERSON), answering('b', NOT_FOUND)], search)
     expect(answer).toEqual({ found: false })
     expect(listAttempts(search)).toEqual(['b not_found'])
+  })
+
+  it('does not pay who has other names again, and is no "not found" if the others have none', async () => {
+    const seen = () => ({
+      ...createSeen(),
+      ...{ hasMiss: true, missedBy: ['a'], unusable: { source: 'a', problem: 'names_differ' as const } },
+    })
+    const search = searchNext(seen())
+    const none = queryInOrder([unusable('a', 'names_differ'), answering('b', NOT_FOUND)], search)
+    expect(await readCode(none)).toBe('source_bad_response')
+    expect(listAttempts(search)).toEqual(['b not_found'])
+    const sources = [unusable('a', 'names_differ'), answering('b', PERSON)]
+    expect(await queryInOrder(sources, searchNext(seen()))).toBe(PERSON)
+    // It is asked again if no other is left: what it said before does not count then.
+    expect(await queryInOrder([answering('a', NOT_FOUND)], searchNext(seen()))).toEqual({ found: false })
   })
 
   it('asks again if no other is left', async () => {
