@@ -3,19 +3,19 @@ import { orWhenAborted, ranMs } from '../telemetry/running-clock.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
 import { type CallGuard, isPaid, type Pay, type Permit, type SkipReason } from './guard/call-guard.ts'
 import { toCleanReference } from './record.ts'
-import { createSeen, type Seen } from './seen.ts'
+import { createSeen, isUnusable, type Seen } from './seen.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 const MAX_PAID = 2
 
-/** Without those whose answer is known, unless that leaves none. */
+/** Without the vendors whose answer is known, unless that leaves no vendor. */
 function toOpenQueries<T>(
   queries: readonly SourceQuery<T>[],
   { seen }: Search<T>,
 ): readonly SourceQuery<T>[] {
   const open = queries.filter(({ name }) => !seen?.missedBy.includes(name))
-  return open.length > 0 ? open : queries
+  return open.some(({ guard }) => guard) ? open : queries
 }
 
 /**
@@ -256,16 +256,15 @@ function createFindings<T>({ continueOnNotFound, matches, markWatchlisted, seen 
   const mark = (answer: Answer<T>) => (seen.isWatchlisted ? toMarked(answer, markWatchlisted) : answer)
   const recordFailure = ({ name, guard }: SourceQuery<T>, failed: SourceError): undefined => {
     failure = failed
-    if (!isOfGuess(failed)) return
-    seen.hasMiss = true
-    if (!guard) return
+    if (isOfGuess(failed)) seen.hasMiss = true
+    if (!guard || !isUnusable(failed.problem)) return
     seen.unusable = { source: name, problem: failed.problem }
     seen.missedBy = [...seen.missedBy, name]
   }
   const recordMiss = ({ name, guard }: SourceQuery<T>, answer: Answer<T>): undefined => {
     seen.hasMiss = true
     if (answer.found) seen.hasRecord = true
-    if (guard && (answer.found || !answer.watchlisted)) seen.missedBy = [...seen.missedBy, name]
+    if (guard) seen.missedBy = [...seen.missedBy, name]
   }
   /** Records an outcome. Returns the answer if it ends the search. */
   const record = (query: SourceQuery<T>, outcome: Outcome<T>): Answer<T> | undefined => {
@@ -380,10 +379,8 @@ function createSlowCalls(paid: { calls: number }) {
 }
 
 /** The phone is none of those in the record that can be read, or the names differ. */
-export const isOfGuess = (
-  error: SourceError,
-): error is SourceError & { readonly problem: 'mixed_phones' | 'names_differ' } =>
-  error.problem === 'mixed_phones' || error.problem === 'names_differ'
+export const isOfGuess = ({ problem }: SourceError): boolean =>
+  problem === 'mixed_phones' || problem === 'names_differ'
 
 const toMarked = <T>(answer: Answer<T>, markWatchlisted: Search<T>['markWatchlisted']): Answer<T> =>
   answer.found && markWatchlisted ? { ...answer, record: markWatchlisted(answer.record) } : answer

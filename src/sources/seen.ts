@@ -8,13 +8,19 @@ export type Seen = {
   hasRecord: boolean
   /** A source called the number blocked. */
   isWatchlisted: boolean
-  /** A source answered about the person, and nothing can be released: the names differ, or the phones cannot be compared. */
+  /** The last source that answered about the person with what cannot be released: see `isUnusable`. */
   unusable: Unusable | undefined
-  /** Sources that were paid for such an answer. They are not asked again. */
+  /** Vendors that have answered. They are not asked again while there are others. */
   missedBy: readonly string[]
 }
 
 type Unusable = { readonly source: string; readonly problem: SourceProblem }
+
+const UNUSABLE = ['names_differ', 'no_phone', 'unreadable_phone', 'mixed_phones'] as const
+
+/** Whether the source has answered about the person: its names differ, or its phones cannot be compared. */
+export const isUnusable = (problem: SourceProblem | undefined): problem is (typeof UNUSABLE)[number] =>
+  UNUSABLE.some((unusable) => unusable === problem)
 
 export const createSeen = (): Seen => ({
   hasMiss: false,

@@ -161,7 +161,7 @@ function toMsLeft({ startedAt }: VerificationRequest): number {
  */
 async function findReusable<T>(
   reuse: Reuse,
-  { idType, request, sourceAttempts }: Verification<T>,
+  { idType, request, sourceAttempts, seen }: Verification<T>,
 ): Promise<Answer<T> | undefined> {
   const { number, phone } = request
   if (!mayReuse(request)) return undefined
@@ -169,7 +169,9 @@ async function findReusable<T>(
   const reused = await reuse.find<T>(idType.kind, number)
   if (!reused || !isPhoneOf(phone, idType.phonesIn(reused.record))) return undefined
   sourceAttempts.push(toAttempt({ name: reused.source }, 'reused', startedAt))
-  return { found: true, record: reused.record }
+  const { record } = reused
+  // A source that is down by now may have called the number blocked in an earlier attempt.
+  return { found: true, record: seen.isWatchlisted ? (idType.markWatchlisted?.(record) ?? record) : record }
 }
 
 const mayReuse = ({ refusesReuse, caller, number }: VerificationRequest): boolean =>

@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 /** Two vendors, and a server whose worker makes the attempts that the test asks for. */
-async function openServer(engine: string) {
+async function openServer(engine: string, settings: Readonly<Record<string, string>> = {}) {
   const database = engine === 'PostgreSQL' ? { TABBAT_DATABASE_URL: await createTestDatabase() } : {}
   const [first, second] = [await openStandIn(prembly), await openStandIn(youverify)]
   const server = await openTestApp(
@@ -27,6 +27,7 @@ async function openServer(engine: string) {
       ...{ ...database, ...first.settings, ...second.settings },
       TABBAT_BVN_SOURCES: 'prembly,youverify',
       TABBAT_NOT_FOUND: 'next',
+      ...settings,
     },
     { isStopping: true },
   )
@@ -58,6 +59,13 @@ async function openServer(engine: string) {
         .run()
       await worker.beginDue()
       await worker.idle()
+    },
+    /** The attempts that are counted, and the seconds until the next one. */
+    readNext: async () => {
+      const row = await context.store.database
+        .prepare("SELECT due_at, attempts FROM queued_verifications WHERE state = 'pending'")
+        .get()
+      return { attempts: Number(row?.attempts), seconds: (Number(row?.due_at) - Date.now()) / 1000 }
     },
     read: async (reference: string) => {
       const answer = await app.inject({ url: `/api/v2/kyc/verifications/${reference}`, headers: bearer(key) })
@@ -110,6 +118,65 @@ describe.each(engines)('the attempts at a pending verification, on %s', (engine)
       status: 200,
       data: { bvn_number: BVN, watchlisted: 'YES' },
     })
+  })
+
+  it('keep it also if the record is one that was kept for reuse', async () => {
+    const { first, second, verify, ask, attempt, read } = await openServer(engine, { TABBAT_REUSE: '24h' })
+    first.fail('watchlisted')
+    second.fail('no_funds')
+    const reference = await ask(PHONE)
+    await attempt()
+    first.fail('no_funds')
+    second.fail(undefined)
+    expect((await verify(PHONE)).json().data).toMatchObject({ bvn_number: BVN, watchlisted: null })
+    await attempt()
+    expect(await read(reference)).toMatchObject({ status: 200, data: { watchlisted: 'YES' } })
+    expect(second.count()).toBe(2)
+  })
+
+  it.each(['watchlisted', 'phone_null', 'phone_masked', 'phone_missing', 'phone_hidden'] as const)(
+    'pay a vendor once that answers with nothing that can be released: %s',
+    async (fault) => {
+      const { first, second, ask, attempt, read } = await openServer(engine)
+      first.fail(fault)
+      second.fail('no_funds')
+      const reference = await ask(PHONE)
+      await attempt()
+      await attempt()
+      second.fail(undefined)
+      await attempt()
+      expect(await read(reference)).toMatchObject({ status: 200, data: { bvn_number: BVN } })
+      expect(first.count()).toBe(1)
+    },
+  )
+
+  it('ask the only vendor again whose record could not be released, also beside own records', async () => {
+    const { first, ask, attempt, read } = await openServer(engine, {
+      TABBAT_BVN_SOURCES: 'registry,prembly',
+    })
+    first.fail('phone_masked')
+    const reference = await ask(PHONE)
+    await attempt()
+    expect(await read(reference)).toMatchObject({ status: 202 })
+    first.fail(undefined)
+    await attempt()
+    expect(await read(reference)).toMatchObject({ status: 200, data: { bvn_number: BVN } })
+  })
+
+  it('wait longer and longer if those that may be called have answered already', async () => {
+    const { first, verify, ask, attempt, readNext } = await openServer(engine, {
+      ...{ TABBAT_YOUVERIFY_PRICE: '50', TABBAT_YOUVERIFY_DAILY_CAP: '50' },
+    })
+    first.answerWith(NO_RECORD)
+    // Another verification uses up the cap of the second vendor.
+    await verify(OTHER_PHONE)
+    await ask(PHONE)
+    for (let count = 1; count <= 8; count++) await attempt()
+    const { attempts, seconds } = await readNext()
+    expect(attempts).toBe(8)
+    expect(seconds).toBeGreaterThan(600)
+    // Once by each of the two verifications.
+    expect(first.count()).toBe(2)
   })
 
   it('go on from what the request of the caller has found out', async () => {

@@ -21,7 +21,9 @@ const isOther = () => false
 const searchNext = (seen: Seen, options: Partial<Search<Person>> = {}) =>
   createSearch({ continueOnNotFound: true, seen, ...options })
 
-const unusable = (name: string, problem: 'names_differ' | 'mixed_phones'): SourceQuery<Person> =>
+const UNUSABLE = ['names_differ', 'no_phone', 'unreadable_phone', 'mixed_phones'] as const
+
+const unusable = (name: string, problem: (typeof UNUSABLE)[number]): SourceQuery<Person> =>
   problem === 'names_differ'
     ? answering(name, { found: false, namesDiffer: true })
     : {
@@ -44,9 +46,9 @@ describe('what a search that failed has found out', () => {
     expect(differs).toEqual({ ...createSeen(), hasMiss: true, hasRecord: true, missedBy: ['a'] })
   })
 
-  it('is that the number is blocked, although who said it has no record and may have one later', async () => {
+  it('is that the number is blocked, and who said it', async () => {
     const blocked = await see([answering('a', BLOCKED), failing('b', 'unreachable')])
-    expect(blocked).toEqual({ ...createSeen(), hasMiss: true, isWatchlisted: true })
+    expect(blocked).toEqual({ ...createSeen(), hasMiss: true, isWatchlisted: true, missedBy: ['a'] })
   })
 
   it('is not that our own registry has no such person: asking it again costs nothing', async () => {
@@ -54,11 +56,13 @@ describe('what a search that failed has found out', () => {
     expect((await see([own, failing('b', 'unreachable')])).missedBy).toEqual([])
   })
 
-  it.each(['names_differ', 'mixed_phones'] as const)('is who answered with %s', async (problem) => {
+  it.each(UNUSABLE)('is who answered with %s', async (problem) => {
     const seen = await see([unusable('a', problem), failing('b', 'unreachable')])
     expect(seen).toEqual({
       ...createSeen(),
-      ...{ hasMiss: true, missedBy: ['a'], unusable: { source: 'a', problem } },
+      // A record without a phone that can be read says nothing about the guess.
+      hasMiss: problem === 'names_differ' || problem === 'mixed_phones',
+      ...{ missedBy: ['a'], unusable: { source: 'a', problem } },
     })
   })
 
@@ -98,9 +102,11 @@ describe('the next search for the same verification', () => {
     expect(await queryInOrder([answering('a', NOT_FOUND)], searchNext(seen()))).toEqual({ found: false })
   })
 
-  it('asks again if no other is left', async () => {
-    const search = searchNext({ ...createSeen(), hasMiss: true, missedBy: ['a'] })
-    expect(await queryInOrder([answering('a', PERSON)], search)).toBe(PERSON)
+  it('asks again if no other vendor is left, also beside our own registry', async () => {
+    const seen = () => ({ ...createSeen(), hasMiss: true, missedBy: ['a'] })
+    const own = { name: 'registry', query: async () => NOT_FOUND }
+    expect(await queryInOrder([answering('a', PERSON)], searchNext(seen()))).toBe(PERSON)
+    expect(await queryInOrder([own, answering('a', PERSON)], searchNext(seen()))).toBe(PERSON)
   })
 
   it('marks the record of a number that was blocked, and is no "not found" without one', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import { NotBegun } from '../../src/sources/failover.ts'
 import { toNinRecord } from '../../src/sources/sandbox/nin-record.ts'
+import { createSeen } from '../../src/sources/seen.ts'
 import { askAndMatch, requireSource, toKept } from '../../src/verification/ask.ts'
 import { NIN } from '../../src/verification/id-type.ts'
 
@@ -84,6 +85,7 @@ function open(wish: Wish = {}) {
       paid: { calls: 0 },
       sources,
       sourceAttempts: [] as object[],
+      seen: createSeen(),
     },
     budget: wish.budget,
   }

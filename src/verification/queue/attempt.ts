@@ -185,7 +185,8 @@ async function retry<T>(
 ): Promise<void> {
   const { deps, sourceAttempts, budget, seen } = verification
   const { reference, lease, attempts, paidCalls } = asked
-  const isAttempt = sourceAttempts.some(({ result }) => !SKIPPED.includes(result))
+  // Also if nobody was asked because others have answered already: the wait for the rest doubles.
+  const isAttempt = isWorthKeeping(seen) || sourceAttempts.some(({ result }) => !SKIPPED.includes(result))
   const wasPaid = (budget?.used ?? 0) > paidCalls
   // The few paid calls of a verification are not used up within seconds.
   const delayMs = toRetryDelay(deps.queue.settings, wasPaid ? Number.POSITIVE_INFINITY : attempts + 1)
