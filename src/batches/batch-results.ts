@@ -96,7 +96,8 @@ function createFindReader({ findCaller }: Pick<QueueDeps, 'findCaller'>, caller:
     const at = performance.now()
     if (at - readAt < RECHECK_MS) return reader
     const found = await findCaller(caller.keyId)
-    if (found?.lineage !== caller.lineage) throw new AppError('unauthenticated')
+    // The successor of a key that was rolled reads its own download.
+    if (found?.keyId !== caller.keyId) throw new AppError('unauthenticated')
     reader = found
     readAt = at
     return reader

@@ -63,9 +63,9 @@ describe('the results of a batch', () => {
     expect((await results.next()).done).toBe(true)
   })
 
-  it('are not read on with a key of another lineage', async () => {
+  it('are not read on by the key that follows one that was rolled and has ended', async () => {
     const clock = vi.spyOn(performance, 'now').mockReturnValue(0)
-    const results = open(async () => ({ ...CALLER, lineage: 'k2' }))
+    const results = open(async () => ({ ...CALLER, keyId: 'k2' }))
     await results.next()
     clock.mockReturnValue(1000)
     await expect(results.next()).rejects.toThrow('Unauthenticated')
