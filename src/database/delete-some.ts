@@ -18,10 +18,12 @@ export function deleteSome(
   where: string,
   ...values: readonly Value[]
 ): Promise<number> {
-  const sql =
-    database.dialect === 'postgres'
-      ? `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-          SELECT ctid FROM ${table} WHERE ${where} LIMIT ${POSTGRES_ROWS} FOR UPDATE SKIP LOCKED))`
-      : `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE ${where} LIMIT ${ROWS_PER_STEP})`
-  return database.prepare(sql).run(...values)
+  return database.prepare(`DELETE FROM ${table} WHERE ${toSome(database, table, where)}`).run(...values)
 }
+
+/** The condition for a step of the rows that meet another one. */
+export const toSome = ({ dialect }: Database, table: string, where: string): string =>
+  dialect === 'postgres'
+    ? `ctid = ANY(ARRAY(
+        SELECT ctid FROM ${table} WHERE ${where} LIMIT ${POSTGRES_ROWS} FOR UPDATE SKIP LOCKED))`
+    : `rowid IN (SELECT rowid FROM ${table} WHERE ${where} LIMIT ${ROWS_PER_STEP})`

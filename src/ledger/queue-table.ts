@@ -1,9 +1,9 @@
 import { MODES } from '../contract/scope.ts'
-import { DAY_MS } from '../contract/time.ts'
+import { DAY_MS, MINUTE_MS } from '../contract/time.ts'
 import type { Database, Row } from '../database/database.ts'
 import { MAX_CLOCK_SKEW_MS, toSharedNow } from '../database/database-clock.ts'
 import { defineTable, type Reader, type TableOf } from '../database/define-table.ts'
-import { deleteSome, ROWS_PER_STEP } from '../database/delete-some.ts'
+import { deleteSome, ROWS_PER_STEP, toSome } from '../database/delete-some.ts'
 import { enqueueInTx } from './queue-changes.ts'
 import type { QueueCount } from './queue-counts.ts'
 import {
@@ -35,6 +35,9 @@ type DueClaim = Claim &
   }
 
 type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
+
+/** No lease lasts longer. */
+const MAX_LEASE_MS = MINUTE_MS
 
 /** So that counting takes no longer with a long queue. */
 const MAX_COUNTED = 1000
@@ -118,11 +121,13 @@ function createWrites(database: Database, groups: QueueGroups) {
     ),
   )
   const { rows, text } = toUnpack(database)
+  const isAhead = `lane IN ('single', 'batch') AND mode IN ('live', 'test') AND operation IN ('verify_nin', 'verify_bvn')
+    AND due_at > ${now('$1')} + CAST($2 AS BIGINT)`
+  // After a failover, the clock of PostgreSQL may be behind that of the server before: a process may be asking.
   const correctDue = database.prepare(
-    `UPDATE queued_verifications SET due_at = ${now('$1')},
+    `UPDATE queued_verifications SET due_at = ${now('$1')} + CASE WHEN lease IS NULL THEN 0 ELSE ${MAX_LEASE_MS} END,
        expires_at = CASE WHEN expires_at > ${now('$1')} + CAST($3 AS BIGINT) THEN ${now('$1')} + CAST($3 AS BIGINT) ELSE expires_at END
-     WHERE lane IN ('single', 'batch') AND mode IN ('live', 'test') AND operation IN ('verify_nin', 'verify_bvn')
-       AND due_at > ${now('$1')} + CAST($2 AS BIGINT)`,
+     WHERE ${toSome(database, 'queued_verifications', isAhead)}`,
   )
   const release = `UPDATE queued_verifications AS queued SET lease = NULL, due_at = ${now('$2')} FROM ${rows('$1')}
     WHERE queued.reference = ${text(0)} AND queued.lease = ${text(1)}`
@@ -145,7 +150,10 @@ function createWrites(database: Database, groups: QueueGroups) {
       const packed = packValues(leases.map(({ reference, lease }) => [reference, lease]))
       await database.prepare(release).run(packed, at)
     },
-    /** Makes due what a process wrote while its clock was ahead: no retry, lease or pace of a batch ends that late. */
+    /**
+     * Makes some of what a process wrote while its clock was ahead due: no retry, lease or pace of a batch ends that late. Call it
+     * again while it returns at least ROWS_PER_STEP.
+     */
     correctDue: (
       { longestRetryMs, limitMs }: { readonly longestRetryMs: number; readonly limitMs: number },
       at: number,

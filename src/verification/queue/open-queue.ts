@@ -67,8 +67,8 @@ export const openQueue = (
 /** After that of batches. */
 export const toCleanup = ({ table, settings }: QueueDeps) => ({
   deleteExpired: async () => {
-    await table.correctDue(settings, steadyNow())
-    return table.deleteExpired(settings.keepMs, steadyNow())
+    const corrected = await table.correctDue(settings, steadyNow())
+    return Math.max(corrected, await table.deleteExpired(settings.keepMs, steadyNow()))
   },
 })
 

@@ -133,14 +133,15 @@ it('the queue has the settings of the server, and a cleanup corrects times and d
   const cleaned: unknown[] = []
   const table = {
     listEnded: NONE,
-    correctDue: async (limits: object) => cleaned.push(limits),
-    deleteExpired: async (keepMs: number) => cleaned.push(keepMs),
+    correctDue: async (limits: object) => cleaned.push(limits) && 7,
+    deleteExpired: async (keepMs: number) => cleaned.push(keepMs) && 3,
   }
   const queue = openQueue(config, { queue: table as never }, {} as never, {} as never)
   expect(queue.settings).toEqual({
     ...{ limitMs: 1, keepMs: 2, firstRetryMs: 3, longestRetryMs: 4, maxWaitMs: 5, paidCalls: 6 },
     ...{ limits: { perKey: 7, all: 8 }, concurrency: { single: 9, batch: 10 } },
   })
-  await toCleanup(queue).deleteExpired()
+  // The larger number, so that it is called again until both have nothing left to do.
+  expect(await toCleanup(queue).deleteExpired()).toBe(7)
   expect(cleaned).toEqual([queue.settings, 2])
 })
