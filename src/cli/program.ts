@@ -71,9 +71,7 @@ function createProgram(): Command {
     .showHelpAfterError('Run the command with --help to see its arguments and options.')
     .configureOutput({
       writeOut: print,
-      // A number given by mistake must not be repeated on the screen. The end of a range was not given.
-      outputError: (text, write) =>
-        write(toHarmless(text.replace(/(?<!from \d+ to |\d)\d{10,}/g, '[number]'))),
+      outputError: (text, write) => write(toHarmless(text)),
     })
   return addHelp(program, {
     details:

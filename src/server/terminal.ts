@@ -49,13 +49,16 @@ export function failWith(error: unknown): void {
   process.exitCode = error instanceof OutputError ? 2 : 1
 }
 
+/** Ten digits or more, but for those of our own ids and of hashes, and the end of a range. */
+const NUMBERS = /\b[a-z]+_[0-9a-z]{16,}\b|\b[0-9a-f]{32,}\b|(?<!from \d+ to |\d)\d{10,}/g
+
 /**
  * What was given may be repeated in a message. A NIN, BVN or phone that was given by mistake must not be; other characters than those
  * of a line could steer the terminal.
  */
 export const toHarmless = (text: string) =>
   text
-    .replaceAll(/(?<![\w-])\d{11}(?![\w-])/g, '[number]')
+    .replaceAll(NUMBERS, (found) => (/[a-z]/.test(found) ? found : '[number]'))
     .replaceAll(/[^\P{C}\n]/gu, '\ufffd')
     .replaceAll(/\S{300,}/g, (word) => `${word.slice(0, 100)}…`)
 

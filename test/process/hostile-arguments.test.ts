@@ -59,6 +59,8 @@ describe.each(FILES)('the file %s', (file) => {
 describe('a message', () => {
   it.each([
     ['import', 'nin', NIN],
+    ['import', 'nin', `customer-${NIN}.csv`],
+    ['import', 'nin', `nin_${NIN}.csv`],
     ['verify-file', 'nin', NIN],
     ['backup', `${NIN}/file`],
     ['admin', 'role', NIN, 'owner'],
