@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   ACKNOWLEDGED_FOLDER,
   createAcknowledgedFile,
+  listAcknowledged,
   readAcknowledged,
 } from '../../src/audit/acknowledged-file.ts'
 import { EMPTY_HEAD, linkEntries } from '../../src/audit/row.ts'
@@ -58,6 +59,14 @@ describe('createAcknowledgedFile', () => {
       await file.flush()
     }
     expect(await listSequences()).toEqual([1, 2, 3, 4, 5])
+  })
+
+  it('leaves files of others in the folder alone', async () => {
+    const file = createAcknowledgedFile(dataDir, CHAIN)
+    file.add(rowsFrom(1, 1))
+    await file.flush()
+    writeFileSync(join(folder(), 'notes.txt'), 'of the operator')
+    expect(await listAcknowledged(dataDir)).toEqual([CHAIN])
   })
 
   it('begins a new file after so many rows, also over restarts', async () => {

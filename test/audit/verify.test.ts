@@ -94,6 +94,12 @@ describe('several threads', () => {
     expect(await verifyInThreads(forged)).toEqual(await verify(forged))
     expect((await verifyInThreads(forged)).sound).toBe(false)
   })
+
+  it('read past lines of the file that are no checkpoints', async () => {
+    const [first = '', second = ''] = readLines(log.file)
+    const verdict = await verifyInThreads(toFile(first, 'null', second.slice(0, 100)))
+    expect(verdict).toMatchObject({ sound: true, file: { checkpoints: 1, unreadable: 2 } })
+  })
 })
 
 it('needs the right public key', async () => {
