@@ -298,8 +298,9 @@ describe.each(hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite'])('the audit 
   })
 
   it('is chained without a gap, and a change is detected', async () => {
+    for (let count = 0; count < 12; count++) await verifyNin(NIN, PHONE, live)
     const rows = await readRows()
-    expect(rows.length).toBeGreaterThan(40)
+    expect(rows.length).toBeGreaterThanOrEqual(12)
     expect(findChainFaults(rows)).toEqual([])
     const changed = rows.map((row, index) => (index === 7 ? { ...row, outcome: 'verified!' } : row))
     expect(findChainFaults(changed)).toHaveLength(1)
