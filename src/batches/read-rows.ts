@@ -246,8 +246,10 @@ async function takeRow(window: ByteWindow): Promise<TakenRow | undefined> {
   const { held, fill, drop } = window
   for (;;) {
     const found = findRowEnd('csv', held(), 0)
-    const isEnd = found === -1 && held().length <= MAX_ROW_BYTES && !(await fill())
-    if (found === -1 && !isEnd && held().length <= MAX_ROW_BYTES) continue
+    // Before more is read: a row is not too long because its next piece is.
+    const mayEndLater = found === -1 && held().length <= MAX_ROW_BYTES
+    const isEnd = mayEndLater && !(await fill())
+    if (mayEndLater && !isEnd) continue
     if (isEnd && held().length === 0) return undefined
     const bytes = held().subarray(0, found === -1 ? held().length : found)
     const read =

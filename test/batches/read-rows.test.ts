@@ -189,6 +189,29 @@ describe('CSV', () => {
   })
 })
 
+describe('a long file', () => {
+  const ROWS = Array.from({ length: 6000 }, (_row, index) => ({
+    nin: String(20_000_000_000 + index),
+    phone: '08031234567',
+  }))
+  const TEXTS: readonly (readonly [BatchFormat, string])[] = [
+    ['csv', `nin,phone\n${ROWS.map(({ nin, phone }) => `${nin},${phone}`).join('\n')}\n`],
+    ['ndjson', ROWS.map((row) => `${JSON.stringify(row)}\n`).join('')],
+    ['json', JSON.stringify(ROWS)],
+  ]
+
+  it.each(TEXTS)('of %s has the same rows in pieces of any size', (format, text) =>
+    fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1000, max: 100_000 }), async (size) => {
+        const rows = await read(format, text, size)
+        expect(rows.filter((row) => 'problem' in row)).toEqual([])
+        expect(rows.map((row) => 'fields' in row && row.fields)).toEqual(ROWS)
+      }),
+      { numRuns: 20, examples: [[65_536], [16_385]] },
+    ),
+  )
+})
+
 describe('the bounds of a batch', () => {
   it('are so many rows', async () => {
     const rows = '{}\n'.repeat(MAX_ROWS)
