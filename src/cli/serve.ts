@@ -23,7 +23,7 @@ export function addServeCommand(program: Command): void {
     })
   addHelp(serve, {
     details:
-      'It prints where it listens, which database it uses, and a warning for each default that is unsafe in production. The log goes to standard error, as JSON lines.\n\nSIGTERM stops it: it is no longer ready but still answers for TABBAT_SHUTDOWN_DELAY, then it accepts no more requests, finishes those under way within 20 seconds, and exits. Ctrl-C does the same without the delay. A second signal ends the delay, and one after that ends the server at once.',
+      'It prints where it listens, which database it uses, and a warning for each default that is unsafe in production. The log goes to standard error, as JSON lines.\n\nSIGTERM stops it: it is no longer ready but still answers for TABBAT_SHUTDOWN_DELAY, then it accepts no more requests, finishes those under way within 20 seconds, and exits. Ctrl-C does the same without the delay. A second signal ends the delay, and one after that ends the server at once. The same signal twice within half a second counts once.',
     settings: [
       'TABBAT_HOST',
       'TABBAT_PORT',

@@ -23,6 +23,7 @@ import { relayQuestions } from '../telemetry/worker-question.ts'
 import { VERSION } from '../version.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
 import { createContext } from './create-context.ts'
+import { withoutCopies } from './stop-signal.ts'
 import { dim, failWith, strong } from './terminal.ts'
 
 /** How long streams of the console may go on after the listeners have closed. A stalled client must not delay shutdown. */
@@ -301,7 +302,7 @@ export function runWorkers(config: Config): void {
     })
   }
 
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+  onStopSignal(onSignal)
   relayReloads(config, log)
   relayMetrics(createProcessMetrics())
   relayQuestions()
@@ -327,7 +328,7 @@ function relayReloads(config: Config, log: Pick<Log, 'reopen'>): void {
   })
 }
 
-/** Until when workers that get this signal now still accept requests: see signals.ts. */
+/** Until when workers that get this signal now still accept requests: see stopOnSignal. */
 const toDelayEnd = ({ shutdownDelay }: Config, signal: NodeJS.Signals) =>
   signal === 'SIGTERM' && shutdownDelay !== 'off' ? performance.now() + shutdownDelay : 0
 
@@ -373,6 +374,11 @@ function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
     else if (isDraining) process.exit(1)
     else startDraining()
   }
+  onStopSignal(onSignal)
+}
+
+function onStopSignal(handle: (signal: NodeJS.Signals) => void): void {
+  const onSignal = withoutCopies(handle)
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 

@@ -33,7 +33,7 @@ describe('TABBAT_SHUTDOWN_DELAY', () => {
     const ended = server.stop()
     await expect.poll(() => readReady(server)).toEqual([503, 'stopping'])
     expect(await verify(server)).toEqual([200, 'close'])
-    server.child.kill('SIGTERM')
+    server.child.kill('SIGINT')
     expect(await ended).toBe(0)
   })
 
@@ -58,7 +58,7 @@ describe('TABBAT_SHUTDOWN_DELAY', () => {
     // Connections are distributed in turn.
     for (let each = 0; each < 4; each++) await expect.poll(() => readReady(server)).toEqual([503, 'stopping'])
     for (let each = 0; each < 4; each++) expect(await verify(server)).toEqual([200, 'close'])
-    child.kill('SIGTERM')
+    child.kill('SIGINT')
     expect(await ended).toBe(0)
   })
 })
