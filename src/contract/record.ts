@@ -77,29 +77,38 @@ export function toName(text: string): string {
 const NOT_LISTED =
   /^(?:no|n|false|0|clear|cleared|(?:is )?not (?:on )?(?:a |the |any )?(?:watch|black) ?list(?:ed)?|not (?:listed|on (?:a|the|any) list)|no (?:watch|black) ?list(?: entry| entries)?)$/
 
+/** Longer than every text above. */
+const MAX_NOT_LISTED_LENGTH = 100
+
 /** Whether the text of a watch list means that there is no entry. Any other text is an entry: dropping one would clear the person. */
 export const saysNotListed = (text: string): boolean =>
   saysNothing(text) ||
-  NOT_LISTED.test(
-    toPlain(text)
-      .replace(/-/g, ' ')
-      .replace(/[ .]+$/, ''),
-  )
+  (text.length <= MAX_NOT_LISTED_LENGTH &&
+    NOT_LISTED.test(
+      toPlain(text)
+        .replace(/-/g, ' ')
+        .replace(/[ .]+$/, ''),
+    ))
 
 /** Stands for a phone that cannot be read: masked, cut, or not a number. Shown as a masked value. */
 export const UNREADABLE = HIDDEN
 
 const MAX_PHONES_LENGTH = 500
+/** Of the phones in a list together, and of a text before its signs are made plain. No record has as many. */
+const MAX_RAW_LENGTH = 2000
 
 /**
  * The phones in one field of a record, each as 0803…, or as UNREADABLE. A field may hold several, in a list or in one text.
  * Empty when the field says that there is none.
  */
 export function readRecordedPhones(value: unknown): readonly string[] {
-  if (Array.isArray(value))
-    return value.flatMap((each) => (Array.isArray(each) ? [UNREADABLE] : readOne(each)))
-  return readOne(value)
+  if (!Array.isArray(value)) return readOne(value)
+  if (value.reduce<number>((sum, each) => sum + toLength(each), 0) > MAX_RAW_LENGTH) return [UNREADABLE]
+  return value.flatMap((each) => (Array.isArray(each) ? [UNREADABLE] : readOne(each)))
 }
+
+/** With what separates it from the next one. */
+const toLength = (value: unknown) => (typeof value === 'string' ? value.length : 10) + 1
 
 const GLUE = ', '
 
@@ -110,7 +119,9 @@ export const splitPhones = (text: string): readonly string[] => (text === '' ? [
 function readOne(value: unknown): readonly string[] {
   if (value === undefined || value === null) return []
   if (typeof value !== 'string' && typeof value !== 'number') return [UNREADABLE]
-  const text = toPlainSigns(String(value))
+  const raw = String(value)
+  if (raw.length > MAX_RAW_LENGTH) return [UNREADABLE]
+  const text = toPlainSigns(raw)
   if (text.length > MAX_PHONES_LENGTH) return [UNREADABLE]
   if (saysNone(text)) return []
   // The slash of N/A does not separate phones.

@@ -1,4 +1,4 @@
-import { isAboutNoPerson } from './reply.ts'
+import { isAboutNoPerson, withoutEnd } from './reply.ts'
 
 /** Of any success or failure: these say nothing about a person. Web frameworks and proxies repeat the HTTP status in the body. */
 const GENERAL =
@@ -8,11 +8,7 @@ export const isGeneral = (value: unknown): boolean => GENERAL.test(toWords(value
 
 /** BAD_REQUEST is "BAD REQUEST". */
 export const toWords = (value: unknown): string =>
-  String(value)
-    .replaceAll(/[_-]/g, ' ')
-    .replaceAll(/\s+/g, ' ')
-    .replace(/[\s.!]+$/, '')
-    .trim()
+  withoutEnd(String(value).replaceAll(/[_-]/g, ' ').replaceAll(/\s+/g, ' ')).trim()
 
 /** Why a text cannot stand for "no such person"; undefined if it can. "Not found" is what a web server says of a path. */
 export function findAmbiguity(text: string): string | undefined {

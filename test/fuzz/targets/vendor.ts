@@ -10,11 +10,11 @@ import { NAMES, NUMBER, PHONE_CORE, refusePersonal, type Target } from '../targe
 
 type Kind = 'nin' | 'bvn'
 
-const FILES = new Map(
+export const FILES = new Map(
   [...SHIPPED_VENDORS].flatMap(([name, { loaded }]) => (loaded ? [[name, loaded.file] as const] : [])),
 )
 const DETAILS = { first_name: NAMES[0], last_name: NAMES[1], date_of_birth: '1990-01-05' }
-const PERSON = { number: NUMBER, phoneCore: PHONE_CORE }
+export const PERSON = { number: NUMBER, phoneCore: PHONE_CORE }
 const TOKEN_REPLY = {
   status: 200,
   body: { access_token: 'token', expires_in: 3600, token: 'token', data: {} },
@@ -29,7 +29,7 @@ const settingsOf = ({ settings = {} }: VendorFile) =>
   )
 
 /** What a file makes of a reply to a look-up; undefined is a failure of the vendor. */
-async function ask(name: string, file: VendorFile, kind: Kind, reply: HttpReply) {
+export async function ask(name: string, file: VendorFile, kind: Kind, reply: HttpReply) {
   let isAsked = false
   const send = async (request: HttpRequest) => {
     if (file.authentication && 'token' in file.authentication && !isAsked && !isLookup(request))
