@@ -11,6 +11,8 @@ const DAMAGED = 11
 const FULL = 13
 const CANNOT_OPEN = 14
 const NOT_A_DATABASE = 26
+/** The index of the write-ahead log cannot grow: the disk is full, too. */
+const NO_ROOM_FOR_INDEX = 4874
 
 /** SQLite's primary result code, without the extended bits. */
 const toResult = (error: unknown) => ((error as Failure).errcode ?? 0) & 0xff
@@ -31,10 +33,18 @@ export function hasDatabase(path: string): boolean {
   }
 }
 
+/** The same for an error that was met where the path is not known. Undefined for one that is not SQLite's. */
+export function toStorageProblem(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (toResult(error) === 0) return toStorageProblem(error.cause)
+  const told = toSqliteUserError('the SQLite database', error)
+  return told instanceof UserError ? told.message.replace(/^t/, 'T') : undefined
+}
+
 /** A message that says what is wrong and what to do. Unknown errors are returned unchanged. */
 export function toSqliteUserError(path: string, error: unknown): Error {
   if (error instanceof UserError) return error
-  const { code = '' } = error as Failure
+  const { code = '', errcode = 0 } = error as Failure
   const result = toResult(error)
   if (result === NOT_A_DATABASE || result === DAMAGED)
     return new UserError(
@@ -44,13 +54,12 @@ export function toSqliteUserError(path: string, error: unknown): Error {
     return new UserError(
       `${path} cannot be opened for writing. Check the folder and its permissions, or set TABBAT_DATA_DIR.`,
     )
-  if (result === FULL || code === 'ENOSPC')
+  if (result === FULL || errcode === NO_ROOM_FOR_INDEX || code === 'ENOSPC')
     return new UserError(
       `The disk of ${path} is full. Free some space, or set TABBAT_DATA_DIR to another disk.`,
     )
   if (result === BUSY)
     return new UserError(`${path} was locked by another process for too long. End that process.`)
-  if (result === DISK_FAILED)
-    return new UserError(`The disk of ${path} fails (SQLite ${(error as Failure).errcode}). Check it.`)
+  if (result === DISK_FAILED) return new UserError(`The disk of ${path} fails (SQLite ${errcode}). Check it.`)
   return error as Error
 }

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { toStorageProblem } from '../database/sqlite-user-error.ts'
 import { UserError } from '../errors.ts'
 import { ConfigError } from '../settings/environment.ts'
 import { describeFailure } from '../telemetry/log.ts'
@@ -65,7 +66,7 @@ export const toHarmless = (text: string) =>
 function toProblems(error: unknown): readonly string[] {
   if (error instanceof ConfigError) return error.problems
   if (error instanceof UserError) return [error.message]
-  return [`this is a bug in Tabbat: ${JSON.stringify(describeFailure(error))}`]
+  return [toStorageProblem(error) ?? `this is a bug in Tabbat: ${JSON.stringify(describeFailure(error))}`]
 }
 
 /** "1 call", "2 calls". */
