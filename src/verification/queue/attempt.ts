@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../audit/row.ts'
 import { createEvent, type NewEvent } from '../../contract/event.ts'
 import { steadyNow } from '../../contract/time.ts'
+import { toBlindIndexText } from '../../crypto/mac.ts'
 import { BrokenSeal } from '../../crypto/seal.ts'
 import { AppError, ERRORS, type ErrorCode } from '../../errors.ts'
 import type { Claimed, Finish, Retry } from '../../ledger/queue-rows.ts'
@@ -238,6 +239,9 @@ async function openClaimed<T>(
   try {
     if (caller.lineage !== lineage) throw new BrokenSeal()
     question = openQuestion(keyring, reference, claimed.question, lineage)
+    // Else the log would name another person than the one whose record is given out.
+    if (toBlindIndexText(deps.subjectKey, idType.kind, question.number) !== toSubject(claimed))
+      throw new BrokenSeal()
   } catch (error) {
     // A later attempt cannot open it either. The caller may ask again.
     const response = toCodeResponse('internal_error', reference, reference)

@@ -2,6 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { AuditEntry } from '../../../src/audit/row.ts'
 import type { Keyring } from '../../../src/crypto/keyring.ts'
+import { toBlindIndex, toBlindIndexText } from '../../../src/crypto/mac.ts'
 import { BrokenSeal } from '../../../src/crypto/seal.ts'
 import { AppError } from '../../../src/errors.ts'
 import { toCaller } from '../../../src/keys/caller.ts'
@@ -20,6 +21,8 @@ const keyring = {
   queue: createSecretKey(randomBytes(32)),
   idempotency: createSecretKey(randomBytes(32)),
 } as unknown as Keyring
+const subjectKey = createSecretKey(Buffer.alloc(32, 1))
+const SUBJECT = toBlindIndexText(subjectKey, 'nin', NUMBER)
 const record = toNinRecord(NUMBER, PHONE)
 
 type Wish = {
@@ -34,6 +37,8 @@ type Wish = {
   readonly pays?: number
   readonly scopes?: readonly string[]
   readonly hasKey?: boolean
+  /** The lineage of the key that the row names. */
+  readonly holder?: string
   /** The source takes no virtual NIN. */
   readonly isPlain?: boolean
   readonly mode?: 'live' | 'test'
@@ -62,7 +67,7 @@ async function run(wish: Wish = {}) {
   const claimed: Claimed = {
     ...{ reference: REFERENCE, lease: 'node:1', keyId: 'k3JbvwRd', lineage: 'k3JbvwRd' },
     ...{ lane: 'single', mode, operation: 'verify_nin', batch: undefined, attempts: 0, paidCalls: 0 },
-    ...{ lifeMs: 1, idempotency: undefined, subject: Buffer.from('abcd', 'hex') },
+    ...{ lifeMs: 1, idempotency: undefined, subject: toBlindIndex(subjectKey, 'nin', NUMBER) },
     question: sealQuestion(keyring, REFERENCE, asked as never, wish.fingerprint),
     ...wish.claimed,
   }
@@ -82,7 +87,7 @@ async function run(wish: Wish = {}) {
   const deps = {
     askNext: false,
     reuse: undefined,
-    subjectKey: createSecretKey(Buffer.alloc(32, 1)),
+    subjectKey,
     pictureKey: () => createSecretKey(Buffer.alloc(32, 2)),
     sources: {
       [mode]: {
@@ -101,7 +106,8 @@ async function run(wish: Wish = {}) {
     queue: {
       keyring,
       settings: SETTINGS,
-      findCaller: async () => (wish.hasKey === false ? undefined : caller),
+      findCaller: async () =>
+        wish.hasKey === false ? undefined : { ...caller, lineage: wish.holder ?? caller.lineage },
       announce: (event: unknown) => events.push(event),
       signals: { end: (reference: string, outcome: string) => notes.push(`end ${reference} ${outcome}`) },
     },
@@ -168,8 +174,8 @@ describe('an attempt ends a verification', () => {
     expect(
       done.entries.map(({ phase, outcome, subject, key_id }) => [phase, outcome, subject, key_id]),
     ).toEqual([
-      ['intent', undefined, 'abcd', 'k3JbvwRd'],
-      ['outcome', 'verified', 'abcd', 'k3JbvwRd'],
+      ['intent', undefined, SUBJECT, 'k3JbvwRd'],
+      ['outcome', 'verified', SUBJECT, 'k3JbvwRd'],
     ])
     expect(done.events).toMatchObject([
       {
@@ -180,7 +186,7 @@ describe('an attempt ends a verification', () => {
       },
     ])
     expect(last(done.events)).not.toHaveProperty('data.code')
-    expect(done.notes).toEqual([`guess abcd ${PHONE}`, 'leave false', `end ${REFERENCE} verified`])
+    expect(done.notes).toEqual([`guess ${SUBJECT} ${PHONE}`, 'leave false', `end ${REFERENCE} verified`])
   })
 
   it('that is not verified, which counts as a wrong guess', async () => {
@@ -205,7 +211,7 @@ describe('an attempt ends a verification', () => {
     const bvn = await run({ claimed: { operation: 'verify_bvn' } })
     expect(last(bvn.entries)).toMatchObject({ detail: 'the key has lost the scope' })
     const done = await run({
-      claimed: { operation: 'verify_bvn' },
+      claimed: { operation: 'verify_bvn', subject: toBlindIndex(subjectKey, 'bvn', NUMBER) },
       scopes: ['kyc:bvn'],
       answer: { found: false },
     })
@@ -249,7 +255,7 @@ describe('an attempt asks no source', () => {
     expect(done.entries).toEqual([
       {
         ...{ request_reference: REFERENCE, key_id: 'k3JbvwRd', mode: 'live', operation: 'verify_nin' },
-        ...{ subject: 'abcd', phase: 'outcome', outcome: 'cancelled', detail },
+        ...{ subject: SUBJECT, phase: 'outcome', outcome: 'cancelled', detail },
       },
     ])
     expect(done.notes).toEqual([`end ${REFERENCE} cancelled`])
@@ -267,8 +273,11 @@ describe('an attempt asks no source', () => {
     expect(last(done.events)).toMatchObject({ data: { status: 'FAILED', code: 'internal_error' } })
   })
 
-  it.each<[string, Partial<Claimed>]>([
+  it.each<[string, Partial<Claimed>, string?]>([
     ['its key is not the one of its row', { lineage: 'other' }],
+    ['its row names another key', { keyId: 'other' }, 'other'],
+    ['its row names another person', { subject: toBlindIndex(subjectKey, 'nin', '41000000002') }],
+    ['its row names another operation', { operation: 'verify_bvn' }],
     [
       'its question is that of another key',
       {
@@ -277,8 +286,8 @@ describe('an attempt asks no source', () => {
         } as never),
       },
     ],
-  ])('when it was moved: %s', async (_what, claimed) => {
-    const done = await run({ claimed })
+  ])('when it was moved: %s', async (_what, claimed, holder) => {
+    const done = await run({ claimed, ...(holder && { holder }), scopes: ['kyc:nin', 'kyc:bvn'] })
     expect(done.outcome).toMatchObject({ sourceAttempts: [], bug: expect.any(BrokenSeal) })
     expect(done.entries).toMatchObject([{ detail: 'the question cannot be opened' }])
   })
@@ -327,7 +336,7 @@ describe('an attempt is repeated', () => {
     ])
     expect(last(done.entries)).toMatchObject({ phase: 'attempt', outcome: 'source_unavailable' })
     expect(done.outcome).toEqual({ sourceAttempts: [{ name: 'dojah', result: 'timeout' }] })
-    expect(done.notes).toEqual([`guess abcd ${PHONE}`, 'leave false'])
+    expect(done.notes).toEqual([`guess ${SUBJECT} ${PHONE}`, 'leave false'])
     expect(done.events).toEqual([])
   })
 
@@ -380,7 +389,11 @@ describe('an attempt that must not begin', () => {
     expect(done.outcome).toEqual({ sourceAttempts: [] })
     expect(last(done.changes)).toMatchObject({ kind: 'finish', state: 'answered', outcome: 'quota_exceeded' })
     expect(read(done).retryAt).toBeGreaterThan(Date.now())
-    expect(done.notes).toEqual([`guess abcd ${PHONE}`, `end ${REFERENCE} quota_exceeded`, 'leave false'])
+    expect(done.notes).toEqual([
+      `guess ${SUBJECT} ${PHONE}`,
+      `end ${REFERENCE} quota_exceeded`,
+      'leave false',
+    ])
   })
 
   it.each([
@@ -390,7 +403,7 @@ describe('an attempt that must not begin', () => {
     const done = await run({ commits: [error] })
     expect(done.outcome).toEqual({ thrown: error })
     expect(done.changes).toEqual([])
-    expect(done.notes).toEqual([`guess abcd ${PHONE}`, 'leave false'])
+    expect(done.notes).toEqual([`guess ${SUBJECT} ${PHONE}`, 'leave false'])
   })
 })
 
@@ -432,22 +445,23 @@ describe('the answer to a virtual NIN', () => {
     ...{ number: VIRTUAL, phone: PHONE, requestId: 'req_1', origin: 'https://verify.example' },
     caller: {},
   } as never)
+  const ofVirtual = { question, subject: toBlindIndex(subjectKey, 'nin', VIRTUAL) }
 
   it('is found by an erasure of the NIN in it, also of one meanwhile', async () => {
-    const done = await run({ claimed: { question } })
+    const done = await run({ claimed: ofVirtual })
     expect((last(done.changes) as Finish).subject).toHaveLength(32)
     expect(done.notes.slice(-2)).toEqual(['erase 32', `end ${REFERENCE} verified`])
     expect((await run()).notes).not.toContain('erase 32')
   })
 
   it('is none when no source takes a virtual NIN any more, and none is asked', async () => {
-    const done = await run({ claimed: { question }, isPlain: true })
+    const done = await run({ claimed: ofVirtual, isPlain: true })
     expect(last(done.changes)).toMatchObject({ state: 'answered', outcome: 'validation_failed' })
     expect(done.outcome).toEqual({ sourceAttempts: [] })
   })
 
   it('is not written later, when an erasure could be missed', async () => {
-    const done = await run({ claimed: { question }, commits: [undefined, new AppError('audit_unavailable')] })
+    const done = await run({ claimed: ofVirtual, commits: [undefined, new AppError('audit_unavailable')] })
     expect(done.healthy).toEqual([])
   })
 })

@@ -1,6 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { Keyring } from '../../../src/crypto/keyring.ts'
+import { toBlindIndex } from '../../../src/crypto/mac.ts'
 import { AppError } from '../../../src/errors.ts'
 import { toCaller } from '../../../src/keys/caller.ts'
 import { withDefaults } from '../../../src/keys/options.ts'
@@ -291,6 +292,9 @@ describe('a source that reached its spend cap', () => {
     ...{ number: '41000000001', phone: '8031234567', requestId: 'req_1', origin: '', caller },
   } as never)
 
+  const subjectKey = createSecretKey(Buffer.alloc(32))
+  const subject = toBlindIndex(subjectKey, 'nin', '41000000001')
+
   /** Each round makes one attempt, if any source may be called, in which the source does what the test says. */
   function openCapped() {
     const clock = { now: 0 }
@@ -301,7 +305,7 @@ describe('a source that reached its spend cap', () => {
         test: { nin: [{ guard: guard(), source: { name: 'dojah', findNin: () => {} } }] },
         live: {},
       },
-      subjectKey: createSecretKey(Buffer.alloc(32)),
+      subjectKey,
       audit: { recordChange: async () => undefined, recordWith: async () => undefined },
       guessLimit: { catchUp: async () => {} },
       singleFlight: {
@@ -332,7 +336,7 @@ describe('a source that reached its spend cap', () => {
               isPart: false,
               elsewhere: [],
             })),
-          claim: async () => [toClaimed('a', { mode: 'test', reference: REFERENCE, question })],
+          claim: async () => [toClaimed('a', { mode: 'test', reference: REFERENCE, subject, question })],
         },
       },
     }
