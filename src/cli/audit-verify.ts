@@ -43,12 +43,12 @@ export function addAuditVerifyCommand(audit: Command): void {
     )
   addHelp(command, {
     details:
-      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. Without it, the log is compared with TABBAT_CHECKPOINT_DIR, if that is outside the data folder. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
+      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. Without it, the log is compared with checkpoints.log of this server, in TABBAT_CHECKPOINT_DIR or the data folder. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
     usesDatabase: true,
     settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'no fault found', 1: 'a fault was found, or the log could not be read' },
     examples: {
-      'audit verify': 'check the log against the checkpoints in the database',
+      'audit verify': 'check the log against the checkpoints of this server',
       'audit verify --checkpoints /elsewhere/checkpoints.log': 'check it against a copy kept elsewhere',
       'audit verify --checkpoints /elsewhere/events.ndjson': 'check it against the webhooks of a receiver',
     },
@@ -87,10 +87,9 @@ function findOutside({ checkpoints }: Options): OutsideCheckpoints {
   return { file, compared, isNamed: checkpoints !== undefined }
 }
 
-/** The checkpoints of this server, if they are in another folder than its data. */
+/** The checkpoints of this server. */
 function findOwnFile(): CheckpointFile | undefined {
   const { dataDir, checkpointDir = dataDir } = loadConfig()
-  if (findPlace(checkpointDir, { dataDir, checkpointDir }) === 'data folder') return undefined
   try {
     return findCheckpointFile(checkpointDir)
   } catch {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import type { SealedStore } from '../../src/context/sealed-store.ts'
 import { toBlindIndexText } from '../../src/crypto/mac.ts'
 import { listCommands } from '../cli/parse.ts'
 import { ENGINES, newSettings, withSealed } from '../registry/sealed-registry.ts'
-import { type Settings, TABBAT, tabbat } from './tabbat.ts'
+import { type Settings, startServer, TABBAT, tabbat } from './tabbat.ts'
 
 type Row = { phase: string; outcome: string | null; detail: string | null; subject: string | null }
 
@@ -358,6 +358,26 @@ async function prepare(settings: Settings, folder: string) {
   writeFileSync(join(folder, 'lists.json'), lists.stdout.replace('"price": "450"', '"price": "460"'))
   return { key, endpoint, token, link }
 }
+
+it('tabbat audit verify compares with the checkpoints of this server: an older copy of the database is found', async () => {
+  const settings: Settings = { ...(await newSettings('sqlite')), TABBAT_LOG_LEVEL: 'silent' }
+  const [database = '', older = ''] = ['tabbat.db', 'older.db'].map((name) =>
+    join(settings.TABBAT_DATA_DIR ?? '', name),
+  )
+  // A server that ends writes a checkpoint of the new rows.
+  const use = async (name: string) => {
+    await tabbat(settings, 'keys', 'create', '--name', name, '--mode', 'test')
+    await (await startServer(settings)).stop()
+  }
+  await use('first')
+  copyFileSync(database, older)
+  await use('second')
+  expect((await tabbat(settings, 'audit', 'verify')).stdout).toMatch(/checkpoints? in \//)
+  for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true })
+  copyFileSync(older, database)
+  const { code, stdout } = await tabbat(settings, 'audit', 'verify')
+  expect([code, stdout]).toEqual([1, expect.stringContaining('The audit log is NOT sound')])
+})
 
 describe('every command', () => {
   it('leaves its rows, with the system user, or is known to leave none', { timeout: 900_000 }, async () => {
