@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { BatchFormat } from '../batches/read-rows.ts'
@@ -103,6 +103,7 @@ async function runVerifyFile(kind: Kind, path: string, options: Options): Promis
   const config = loadConfig()
   const file = { path, kind, format: options.format ?? toBatchFormat(path) }
   const out = options.out ?? `${path}.results.csv`
+  if (isSameFile(path, out)) throw new UserError('--out names the file to verify. Name another file.')
   if (!options.dryRun) requireOutput(out, options.force)
   const key = await readKey(config)
   const checked = await checkFile(path, kind, file.format, key)
@@ -144,6 +145,11 @@ async function runVerifyFile(kind: Kind, path: string, options: Options): Promis
     interruption.stop()
     await server.close()
   }
+}
+
+function isSameFile(first: string, second: string): boolean {
+  const [one, other] = [first, second].map((path) => statSync(path, { throwIfNoEntry: false }))
+  return one !== undefined && one.dev === other?.dev && one.ino === other.ino
 }
 
 /** Two runs would write to the same partial file, and send the same rows twice. */

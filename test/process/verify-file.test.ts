@@ -55,6 +55,16 @@ const run = (...args: string[]) =>
   tabbat({ TABBAT_DATA_DIR: newDataDir(), ...KEY }, 'verify-file', 'nin', input, '--out', out, ...args)
 
 describe('tabbat verify-file', () => {
+  it('never writes the results over its input', async () => {
+    writeFileSync(input, toCsv(1))
+    const { code, stderr } = await tabbat(
+      { TABBAT_DATA_DIR: newDataDir(), ...KEY },
+      ...['verify-file', 'nin', input, '--out', join(folder, '.', 'customers.csv'), '--force', '--yes'],
+    )
+    expect([code, stderr]).toEqual([1, expect.stringContaining('--out names the file to verify.')])
+    expect(readFileSync(input, 'utf8')).toBe(toCsv(1))
+  })
+
   it('refuses a file of results that cannot be written, before it reads the key', async () => {
     writeFileSync(input, toCsv(1))
     const runs = await Promise.all(

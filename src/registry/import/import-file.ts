@@ -7,6 +7,7 @@ import {
   ftruncateSync,
   lstatSync,
   openSync,
+  readSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -321,10 +322,27 @@ function openRejects(path: string, keptBytes: number): Rejects {
   }
 }
 
-/** Deletes the file of an earlier import. Anything but a file (/dev/null) is left alone. */
+/** How each line begins: see Reject. */
+const REJECT_START = '{"line":'
+
+/** Deletes the file of an earlier import. Anything but a file (/dev/null) is left alone, and a file of another kind is refused. */
 function removeOld(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (stats?.isFile() && stats.size > 0 && !orRefuse(path, () => beginsWith(path, REJECT_START)))
+    throw new UserError(
+      `${path} exists, and no import has written it. Choose another file with --rejected, or move it away.`,
+    )
   if (stats?.isFile() || stats?.isSymbolicLink()) orRefuse(path, () => rmSync(path))
+}
+
+function beginsWith(path: string, start: string): boolean {
+  const file = openSync(path, 'r')
+  try {
+    const bytes = Buffer.alloc(start.length)
+    return bytes.toString('latin1', 0, readSync(file, bytes)) === start
+  } finally {
+    closeSync(file)
+  }
 }
 
 function reopen(path: string, keptBytes: number): number {

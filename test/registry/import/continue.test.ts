@@ -174,6 +174,19 @@ describe('rows are rejected one by one', () => {
   })
 })
 
+describe('the file of rejected rows', () => {
+  it('takes the place of none but that of an earlier import', async () => {
+    const path = join(folder, 'people.ndjson.rejected')
+    writeFileSync(join(folder, 'people.ndjson'), `${row(70_000_000_001)}\n`)
+    writeFileSync(path, 'the only copy of something else\n')
+    await expect(run('people.ndjson')).rejects.toThrow('no import has written it')
+    expect(readFileSync(path, 'utf8')).toBe('the only copy of something else\n')
+    writeFileSync(path, '')
+    await run('people.ndjson')
+    expect(existsSync(path)).toBe(false)
+  })
+})
+
 describe('the last of several rows of one person', () => {
   const picture = (filler: number) =>
     Buffer.concat([Buffer.from('ffd8ff', 'hex'), Buffer.alloc(64, filler)]).toString('base64')
