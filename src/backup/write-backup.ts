@@ -280,6 +280,8 @@ export async function deleteOldBackups(
 
 /** The first line; undefined when the file is not a backup or cannot be read. */
 async function readHeader(file: string): Promise<Partial<Header> | undefined> {
+  // A pipe would wait for its writer.
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined
   const input = createReadStream(file)
   const text = createGunzip()
   input.on('error', (error) => text.destroy(error))

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { toVisible } from '../audit/verify/fault.ts'
 import { BadBackupError } from '../backup/read-backup.ts'
 import { type CheckedBackup, checkBackup } from '../backup/restore-backup.ts'
 import {
@@ -136,12 +137,12 @@ function report(
     return
   }
   const { registry = 0, media = 0, api_keys = 0 } = counts
-  say(strong(`The backup is complete: ${file} (${(bytes / 1e6).toFixed(1)} MB)`))
+  say(strong(`The backup is complete: ${toVisible(file)} (${(bytes / 1e6).toFixed(1)} MB)`))
   say(
     `${toCount(registry, 'row')} of the registry, ${toCount(media, 'picture')}, ${toCount(api_keys, 'API key')}, as of ${header.created_at}.`,
   )
   if (checked) reportCheck(file, checked)
-  for (const old of deleted ?? []) say(`Deleted: ${old}`)
+  for (const old of deleted ?? []) say(`Deleted: ${toVisible(old)}`)
 }
 
 type CheckOptions = DatabaseUrlOptions & { json?: true }
@@ -255,7 +256,11 @@ const toCheckFacts = ({ opened, auditRows, seconds, faults }: TimedCheck) => ({
 })
 
 function reportCheck(file: string, { header, opened, auditRows, faults, seconds }: TimedCheck): void {
-  say(strong(`${file} ${faults.length === 0 ? 'is good' : 'is NOT good'}. It is of ${header.created_at}.`))
+  say(
+    strong(
+      `${toVisible(file)} ${faults.length === 0 ? 'is good' : 'is NOT good'}. It is of ${header.created_at}.`,
+    ),
+  )
   for (const fault of faults) say(fault)
   say(
     `Restored in a temporary database in ${seconds.toFixed(1)} s: ${opened} records and pictures opened, ${toCount(auditRows, 'audit row')} read.`,

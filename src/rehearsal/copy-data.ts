@@ -158,6 +158,8 @@ const HEADER_BYTES = 64 * 1024
 /** When a backup was made, by its first line: the time of the file is that of a copy of it. 0 if it cannot be read. */
 function readBackupTime(file: string): number {
   try {
+    // A pipe would wait for its writer.
+    if (!statSync(file).isFile()) return 0
     const start = Buffer.alloc(HEADER_BYTES)
     const descriptor = openSync(file, 'r')
     const length = readSync(descriptor, start)

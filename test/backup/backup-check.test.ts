@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -211,7 +211,7 @@ describe('tabbat backup --keep', () => {
     expect(readdirSync(folder)).toHaveLength(3)
   })
 
-  it('leaves what only has such a name: a folder, a text, another file that is packed, one of another root key', async () => {
+  it('leaves what only has such a name: a folder, a pipe, a text, another file that is packed, one of another root key', async () => {
     const folder = newFolder()
     mkdirSync(join(folder, toName(1)))
     writeFileSync(join(folder, toName(2)), 'of another program')
@@ -222,13 +222,14 @@ describe('tabbat backup --keep', () => {
     const foreign = JSON.stringify({ ...JSON.parse(first), root_fingerprint: 'of another' })
     writeFileSync(join(folder, toName(6)), gzipSync(`${[foreign, ...lines].join('\n')}\n`))
     for (const day of [7, 8]) writeFileSync(join(folder, toName(day)), readFileSync(good))
+    spawnSync('mkfifo', [join(folder, toName(9))])
     const rootKeys = await loadRootKeys(toConfig(source), false)
     const newest = join(folder, toName(8))
     expect(await deleteOldBackups(folder, newest, { keep: 1, rootKeys })).toEqual({
       deleted: [join(folder, toName(7))],
       later: [],
     })
-    expect(readdirSync(folder)).toHaveLength(7)
+    expect(readdirSync(folder)).toHaveLength(8)
   })
 
   it('asks for a folder', async () => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { chmodSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -44,6 +45,17 @@ it('names a truncated backup of a folder: it may be the newest', () => {
   expect(findBackup(folder)).toEqual({
     file: join(folder, 'tabbat-1.backup'),
     unreadable: ['tabbat-3.backup', 'tabbat-2.backup'],
+  })
+})
+
+it('does not wait for the writer of a pipe in the folder', () => {
+  const folder = newFolder()
+  const whole = gzipSync('{"format":"tabbat-backup","created_at":"2026-01-01T00:00:00.000Z"}\n')
+  writeFileSync(join(folder, 'tabbat-1.backup'), whole)
+  spawnSync('mkfifo', [join(folder, 'tabbat-2.backup')])
+  expect(findBackup(folder)).toEqual({
+    file: join(folder, 'tabbat-1.backup'),
+    unreadable: ['tabbat-2.backup'],
   })
 })
 
