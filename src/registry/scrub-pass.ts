@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type SubjectBlock, type SubjectOfRow, toKeys, toPages } from '../audit/subject-blocks.ts'
 import { toAssociatedData, unseal } from '../crypto/seal.ts'
 import { DamagedIndex } from '../database/failure.ts'
-import type { IndexInfo, ScrubTable, SubjectScrub } from './scrub-table.ts'
+import type { BlockScrub, IndexInfo, ScrubTable } from './scrub-table.ts'
 
 export type ScrubOptions = {
   /** The record keys by version of the root key. */
@@ -18,8 +18,8 @@ const MIN_PAUSE_MS = 5
 const SEALED = ['registry', 'media'] as const
 
 /**
- * Reads every table once: each row must be found by its indexes, each sealed record must open, and the subjects of audit rows
- * must be in their blocks. Throws at the first damage. Returns the number of pieces.
+ * Reads every table once: each row must be found by its indexes, each sealed record must open, and the subjects and consents of
+ * audit rows must be in their blocks. Throws at the first damage. Returns the number of pieces.
  */
 export async function runScrubPass(table: ScrubTable, options: ScrubOptions): Promise<number> {
   if (options.checkPages && !(await table.isSound())) throw new DamagedIndex()
@@ -40,7 +40,9 @@ export async function runScrubPass(table: ScrubTable, options: ScrubOptions): Pr
       await pauseAfter(performance.now() - startedAt, options.duty)
     }
   }
-  return pieces + (await scrubSubjects(table.subjects, (tookMs) => pauseAfter(tookMs, options.duty)))
+  for (const blocks of table.blocks)
+    pieces += await scrubBlocks(blocks, (tookMs) => pauseAfter(tookMs, options.duty))
+  return pieces
 }
 
 async function checkPiece(table: ScrubTable, indexes: readonly IndexInfo[], from: number, to: number) {
@@ -69,18 +71,25 @@ async function pauseAfter(tookMs: number, duty: number): Promise<void> {
 
 const ROWS_AT_ONCE = 500
 
-/** Compares every block of subjects with the audit rows it was made from. Throws at the first that differs. */
-export async function scrubSubjects(
-  table: SubjectScrub,
+type Block = Omit<SubjectBlock, 'pages'>
+
+/**
+ * Compares every block of an index with the audit rows it was made from. The blocks of a chain follow each other: a search trusts that
+ * no row before the last one is without a block. Throws at the first that differs.
+ */
+export async function scrubBlocks(
+  table: BlockScrub,
   pauseAfter: (tookMs: number) => Promise<void>,
 ): Promise<number> {
   let pieces = 0
+  let done = { chain: '', last: 0 }
   for (
     let block = await table.nextBlock('', 0);
     block;
     block = await table.nextBlock(block.chain, block.first)
   ) {
     const { chain, first, last } = block
+    const follows = first === (chain === done.chain ? done.last : 0) + 1
     const rows: SubjectOfRow[] = []
     for (let after = first - 1; after < last; after += ROWS_AT_ONCE) {
       const startedAt = performance.now()
@@ -88,12 +97,18 @@ export async function scrubSubjects(
       await pauseAfter(performance.now() - startedAt)
     }
     const isSame = toText(toPages(toKeys(rows, first))) === toText(await table.readPages(chain, first))
-    // The rows of an archived chain are removed, and its blocks after them.
-    if (!isSame && !(await table.isArchived(chain))) throw new DamagedIndex()
+    // Else it would hide the rows that come.
+    const isWritten = await table.hasRows(chain, last - 1, last)
+    if (!(follows && isSame && isWritten) && !(await isBeingRemoved(table, block))) throw new DamagedIndex()
+    done = { chain, last }
     pieces += 1
   }
   return pieces
 }
+
+/** The rows of an archived chain are removed, and its blocks after them. */
+const isBeingRemoved = async (table: BlockScrub, { chain, first, last }: Block): Promise<boolean> =>
+  (await table.isArchived(chain)) && !(await table.hasRows(chain, first - 1, last))
 
 const toText = (pages: SubjectBlock['pages']) =>
   pages

@@ -1,5 +1,5 @@
 import type { SubjectBlock } from '../audit/subject-blocks.ts'
-import { type SubjectTable, subjectTable } from '../audit/subject-table.ts'
+import { consentTable, type SubjectTable, subjectTable } from '../audit/subject-table.ts'
 import type { Database, Row } from '../database/database.ts'
 import { DamagedIndex } from '../database/failure.ts'
 import { type DatabaseOptions, openDatabase } from '../database/open-database.ts'
@@ -30,7 +30,7 @@ export type ScrubTable = {
   readonly readSealed: (table: 'registry' | 'media', from: number, to: number) => Promise<SealedValue[]>
   /** Runs the integrity check of SQLite over the whole file; always true for PostgreSQL. */
   readonly isSound: () => Promise<boolean>
-  readonly subjects: SubjectScrub
+  readonly blocks: readonly BlockScrub[]
 }
 
 const CACHE_KIB = 2048
@@ -88,7 +88,7 @@ function createForSqlite(database: Database): ScrubTable {
         .all(from, to)
       return rows.map(toSealedValue)
     },
-    subjects: createSubjectScrub(database),
+    blocks: createBlockScrubs(database),
     isSound: async () =>
       (await database.prepare('PRAGMA integrity_check(1)').get())?.integrity_check === 'ok',
   }
@@ -124,7 +124,7 @@ function createForPostgres(database: Database): ScrubTable {
         .all(from, to)
       return rows.map(toSealedValue)
     },
-    subjects: createSubjectScrub(database),
+    blocks: createBlockScrubs(database),
     isSound: async () => true,
   }
 }
@@ -162,29 +162,43 @@ const toSealedValue = (row: Row): SealedValue => ({
   sealed: row.sealed as Uint8Array,
 })
 
-/** Reads the blocks of subjects, and the rows they were made from. */
-export type SubjectScrub = Pick<SubjectTable, 'subjects'> & {
+/** Reads the blocks of an index of the audit log, and the rows they were made from. */
+export type BlockScrub = Pick<SubjectTable, 'subjects'> & {
   /** The block after the one with this chain and first row. */
   readonly nextBlock: (chain: string, first: number) => Promise<Omit<SubjectBlock, 'pages'> | undefined>
+  /** Whether all rows of a range are there: those of an archived chain are removed. */
+  readonly hasRows: (chain: string, after: number, upTo: number) => Promise<boolean>
   /** Whether the rows of a chain may be removed, because they are in an archive. */
   readonly isArchived: (chain: string) => Promise<boolean>
   readonly readPages: (chain: string, first: number) => Promise<SubjectBlock['pages']>
 }
 
-export function createSubjectScrub(database: Database): SubjectScrub {
+/** One for the index of people, one for that of consents. */
+export const createBlockScrubs = (database: Database): BlockScrub[] =>
+  [subjectTable, consentTable].map((table) => createBlockScrub(database, table.create(database)))
+
+function createBlockScrub(
+  database: Database,
+  { index, subjects }: Pick<SubjectTable, 'index' | 'subjects'>,
+): BlockScrub {
   const next = database.prepare(
-    `SELECT chain, first_sequence, last_sequence FROM audit_subject_blocks
+    `SELECT chain, first_sequence, last_sequence FROM ${index.blocks}
      WHERE (chain, first_sequence) > ($1, $2) ORDER BY chain, first_sequence LIMIT 1`,
   )
   const pages = database.prepare(
-    'SELECT bucket, entries FROM audit_subject_pages WHERE chain = $1 AND first_sequence = $2',
+    `SELECT bucket, entries FROM ${index.pages} WHERE chain = $1 AND first_sequence = $2`,
+  )
+  const rows = database.prepare(
+    'SELECT COUNT(*) AS found FROM audit WHERE chain = $1 AND sequence > $2 AND sequence <= $3',
   )
   const archived = database.prepare(
     'SELECT 1 AS found FROM audit_chains WHERE chain = $1 AND archive IS NOT NULL',
   )
   return {
     isArchived: async (chain) => (await archived.get(chain)) !== undefined,
-    subjects: subjectTable.create(database).subjects,
+    hasRows: async (chain, after, upTo) =>
+      Number((await rows.get(chain, after, upTo))?.found) === upTo - after,
+    subjects,
     nextBlock: async (chain, first) => {
       const row = await next.get(chain, first)
       return (

@@ -11,8 +11,8 @@ import { toVerdictText } from '../../src/audit/verify/verdict-text.ts'
 import { verifyStore } from '../../src/audit/verify/verify-store.ts'
 import type { Store } from '../../src/context/store.ts'
 import { ARCHIVE_LOCK, withProcessLock } from '../../src/database/process-lock.ts'
-import { scrubSubjects } from '../../src/registry/scrub-pass.ts'
-import { createSubjectScrub } from '../../src/registry/scrub-table.ts'
+import { scrubBlocks } from '../../src/registry/scrub-pass.ts'
+import { createBlockScrubs } from '../../src/registry/scrub-table.ts'
 import { describeEngines, newFolder, POSTGRES, SQLITE_WITH_WRITER } from '../engines.ts'
 import {
   append,
@@ -297,7 +297,8 @@ describeEngines([SQLITE_WITH_WRITER, POSTGRES], (engine) => {
   it('leaves nothing behind that a server would take for damage or a loss', async () => {
     await archive()
     const { database } = store
-    expect(await scrubSubjects(createSubjectScrub(database), async () => {})).toBe(0)
+    for (const blocks of createBlockScrubs(database))
+      expect(await scrubBlocks(blocks, async () => {})).toBe(0)
     for (const table of ['audit_subject_pages', 'audit_consent_pages', 'audit_consent_blocks']) {
       const counts = await database.prepare(`SELECT COUNT(*) AS blocks FROM ${table}`).get()
       expect([table, Number(counts?.blocks)]).toEqual([table, 0])

@@ -66,16 +66,29 @@ describe.each([SQLITE, ...(hasPostgres() ? [POSTGRES] : [])])('a scrub of $name'
       "UPDATE audit_subject_pages SET entries = '0011223344556677' WHERE first_sequence = 201",
     ],
     ['a bucket that is missing', 'DELETE FROM audit_subject_pages WHERE first_sequence = 201'],
-  ])('finds %s in a block of subjects', async (_what, damage) => {
+    ['that a block is missing', 'DELETE FROM audit_subject_blocks WHERE first_sequence = 101'],
+    [
+      'a block that covers rows with others',
+      "INSERT INTO audit_subject_blocks (chain, first_sequence, last_sequence) VALUES ('node-1', 301, 400)",
+    ],
+    [
+      'a block that was emptied, and the chain called archived',
+      'DELETE FROM audit_subject_pages WHERE first_sequence = 201',
+      'UPDATE audit_chains SET archive = 1',
+    ],
+    ['a bucket of consents that is missing', 'DELETE FROM audit_consent_pages WHERE first_sequence = 201'],
+    ['that a block of consents is missing', 'DELETE FROM audit_consent_blocks WHERE first_sequence = 1'],
+  ])('finds %s in the index of the audit log', async (_what, ...damage) => {
     const { options, open } = await createPlace()
     const store = await open()
     const subject = 'ab'.repeat(32)
+    const consent = { consent_reference: 'form-17/2026' }
     await store.audit.claim('node-1', null, 'test', Date.now())
-    const entries = Array.from({ length: 300 }, () => ({ phase: 'outcome', subject }))
+    const entries = Array.from({ length: 300 }, () => ({ phase: 'outcome', subject, ...consent }))
     await store.audit.append({ rows: store.audit.packRows(linkEntries('node-1', EMPTY_HEAD, entries)) })
-    await indexSubjects(store.subjects, { blockRows: 100 })
-    expect(await scrub(options)).toBeGreaterThan(3)
-    await store.database.prepare(damage).run()
+    for (const index of [store.subjects, store.consents]) await indexSubjects(index, { blockRows: 100 })
+    expect(await scrub(options)).toBeGreaterThan(6)
+    for (const sql of damage) await store.database.prepare(sql).run()
     await expect(scrub(options)).rejects.toMatchObject({ code: 'DAMAGED_INDEX' })
     await store.close()
   })
