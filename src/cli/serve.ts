@@ -18,7 +18,7 @@ export function addServeCommand(program: Command): void {
       const config = loadConfig()
       if (cluster.isPrimary) await refuseStrayDatabase(config)
       // Loaded here: the other commands need neither, and start several times faster.
-      if (config.workers > 1 && cluster.isPrimary) (await import('../server/serve.ts')).runWorkers(config)
+      if (config.workers > 1 && cluster.isPrimary) (await import('../server/workers.ts')).runWorkers(config)
       else await runServer(config, Number(worker ?? 1), mustExist)
     })
   addHelp(serve, {

@@ -1,9 +1,7 @@
-import type { ClusterSettings, Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { Server as NetServer } from 'node:net'
-import { isSea } from 'node:sea'
 import { loadNodeName } from '../audit/chain-claim.ts'
-import { type Config, loadConfig } from '../context/config.ts'
+import { loadConfig } from '../context/config.ts'
 import type { Context } from '../context/context.ts'
 import { toDatabaseText } from '../context/database-text.ts'
 import { listWarnings } from '../context/warnings.ts'
@@ -11,20 +9,16 @@ import { toWorkerConfig } from '../context/worker-share.ts'
 import { UserError } from '../errors.ts'
 import type { HealthMonitor } from '../health/health-monitor.ts'
 import type { App } from '../http/app.ts'
-import { relayLeases } from '../keys/rate-limit.ts'
 import { hasPublicSandboxKey, SANDBOX_KEY, toSandboxCall } from '../keys/sandbox-key.ts'
 import { listEmptyRegistries } from '../registry/empty-registry.ts'
 import { ConfigError } from '../settings/environment.ts'
-import { createLog, type Log } from '../telemetry/log.ts'
-import { createProcessMetrics } from '../telemetry/process-metrics.ts'
+import { createLog } from '../telemetry/log.ts'
 import { watchClock } from '../telemetry/running-clock.ts'
-import { relayMetrics } from '../telemetry/worker-metrics.ts'
-import { relayQuestions } from '../telemetry/worker-question.ts'
 import { VERSION } from '../version.ts'
 import { type ApiServer, createApiServer } from './api-server.ts'
 import { createContext } from './create-context.ts'
-import { withoutCopies } from './stop-signal.ts'
-import { dim, failWith, strong } from './terminal.ts'
+import { onReloadSignal, stopOnSignal } from './signals.ts'
+import { dim, strong } from './terminal.ts'
 
 /** How long streams of the console may go on after the listeners have closed. A stalled client must not delay shutdown. */
 const STREAM_MS = 5000
@@ -213,181 +207,6 @@ export async function drain({
   const closing = setInterval(closeIdle, TICK_MS)
   await empty
   clearInterval(closing)
-}
-
-/** The message of a worker that has started. */
-const STARTED = 'started'
-
-/** A worker that lived less than this died early. */
-const EARLY_MS = 10_000
-const MAX_EARLY_DEATHS = 3
-const WITHIN_MS = 60_000
-const FIRST_PAUSE_MS = 250
-
-/**
- * Starts the workers and restarts those that die, until it is told to stop. Each worker is a server with its own audit chain;
- * connections are distributed in turn. The first one starts alone, so that one process creates a new data folder; if it
- * cannot start, all stop. A worker that dies later is replaced. After an early death there is a growing pause, and the third
- * within a minute ends all.
- */
-export function runWorkers(config: Config): void {
-  const log = createLog(config.logLevel, config.logFile)
-  const pauses = new Set<NodeJS.Timeout>()
-  let earlyDeaths: number[] = []
-  let isReady = false
-  let stopping = false
-  let hasSignal = false
-  let delayedUntil = 0
-
-  const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
-    stopping = true
-    for (const pause of pauses) clearTimeout(pause)
-    log.flush()
-    for (const worker of Object.values(cluster.workers ?? {}) as Worker[]) worker.process.kill(signal)
-  }
-  /** The first signal is passed on; a second one ends the delay of the workers, and one after the delay kills them. */
-  const onSignal = (signal: NodeJS.Signals) => {
-    const isDelayed = performance.now() < delayedUntil
-    delayedUntil = toDelayEnd(config, hasSignal ? 'SIGINT' : signal)
-    if (hasSignal && !isDelayed) process.exitCode = 1
-    stop(hasSignal ? (isDelayed ? 'SIGINT' : 'SIGKILL') : signal)
-    hasSignal = true
-  }
-  const startLater = (workerNumber: number, pauseMs: number) => {
-    const pause = setTimeout(() => {
-      pauses.delete(pause)
-      start(workerNumber)
-    }, pauseMs)
-    pauses.add(pause)
-  }
-  /** How long to wait before the next start; undefined after too many early deaths. */
-  const toPause = (livedMs: number): number | undefined => {
-    if (livedMs >= EARLY_MS) return 0
-    const now = performance.now()
-    earlyDeaths = [...earlyDeaths.filter((at) => at > now - WITHIN_MS), now]
-    return earlyDeaths.length < MAX_EARLY_DEATHS ? FIRST_PAUSE_MS * 2 ** earlyDeaths.length : undefined
-  }
-  const onDeath = (workerNumber: number, livedMs: number, code: number | null) => {
-    const pauseMs = toPause(livedMs)
-    log.event('warn', 'worker_died', {
-      place: workerNumber,
-      code: code ?? 'none',
-      lived_ms: Math.round(livedMs),
-    })
-    if (pauseMs !== undefined) return startLater(workerNumber, pauseMs)
-    log.event('error', 'workers_keep_dying', { deaths: MAX_EARLY_DEATHS, within_s: WITHIN_MS / 1000 })
-    process.exitCode = 1
-    stop()
-  }
-  const start = (workerNumber: number) => {
-    const startedAt = performance.now()
-    // The first one may create the database. If it is lost later, a worker that starts must not create an empty one.
-    cluster.setupPrimary(toForkOptions(workerNumber, isReady))
-    const worker = cluster.fork()
-    // A message to a worker that has just died. Without a listener it would end this process; the exit is logged below.
-    worker.on('error', () => {})
-    worker.on('message', (message: unknown) => {
-      if (message !== STARTED || isReady || stopping) return
-      isReady = true
-      for (let next = 2; next <= config.workers; next++) start(next)
-    })
-    worker.once('exit', (code: number | null) => {
-      // A killed worker has no code.
-      if (stopping && code) process.exitCode = code
-      if (stopping) return
-      if (isReady) return onDeath(workerNumber, performance.now() - startedAt, code)
-      // The worker has printed why it cannot start.
-      process.exitCode = code || 1
-      stop()
-    })
-  }
-
-  onStopSignal(onSignal)
-  relayReloads(config, log)
-  relayMetrics(createProcessMetrics())
-  relayQuestions()
-  if (config.rateLimit !== 'off') relayLeases(config.rateLimit, config.workers)
-  start(1)
-}
-
-/** Passes SIGHUP on to the workers. It would end one that is starting, which therefore gets it when it has started. */
-function relayReloads(config: Config, log: Pick<Log, 'reopen'>): void {
-  const started = new WeakSet<Worker>()
-  const waiting = new WeakSet<Worker>()
-  const reloadWorker = (worker: Worker) => worker.process.kill('SIGHUP')
-  cluster.on('message', (worker, message: unknown) => {
-    if (message !== STARTED) return
-    started.add(worker)
-    if (waiting.delete(worker)) reloadWorker(worker)
-  })
-  onReloadSignal(config, () => {
-    log.reopen()
-    for (const worker of Object.values(cluster.workers ?? {}) as Worker[])
-      if (started.has(worker)) reloadWorker(worker)
-      else waiting.add(worker)
-  })
-}
-
-/** Until when workers that get this signal now still accept requests: see stopOnSignal. */
-const toDelayEnd = ({ shutdownDelay }: Config, signal: NodeJS.Signals) =>
-  signal === 'SIGTERM' && shutdownDelay !== 'off' ? performance.now() + shutdownDelay : 0
-
-/** The single executable has no script to name: its first argument is the command. It has the flags of Node.js inside. */
-function toForkOptions(workerNumber: number, mustExist: boolean): ClusterSettings {
-  const worker = ['--worker', String(workerNumber), ...(mustExist ? ['--must-exist'] : [])]
-  return isSea() ? { exec: 'serve', args: worker, execArgv: [] } : { args: ['serve', ...worker] }
-}
-
-/** How long requests in flight may take after the server has stopped listening. */
-const DRAIN_MS = 20_000
-
-/**
- * SIGTERM: the server is no longer ready but still answers for TABBAT_SHUTDOWN_DELAY, so that a load balancer notices before
- * the listener closes. Then it finishes the accepted requests. SIGINT (Ctrl-C) does not wait. A second signal ends the
- * delay, and one after that exits at once.
- *
- * A worker ignores further SIGTERMs, because systemd signals every process and so does the process that started the
- * workers. SIGINT ends its delay.
- */
-function stopOnSignal(context: Context, stopAll: () => Promise<void>): void {
-  const { lifecycle, config, log } = context
-  let delay: NodeJS.Timeout | undefined
-  let isDraining = false
-
-  const startDraining = () => {
-    clearTimeout(delay)
-    isDraining = true
-    setTimeout(() => {
-      log.event('warn', 'stopped_late')
-      log.flush()
-      process.exit(1)
-    }, DRAIN_MS).unref()
-    stopAll().then(() => process.exit(0), failWith)
-  }
-  const onSignal = (signal: NodeJS.Signals) => {
-    const isFirst = !lifecycle.stopping
-    lifecycle.stopping = true
-    if (isFirst && signal === 'SIGTERM' && config.shutdownDelay !== 'off') {
-      log.event('info', 'stopping', { delay_ms: config.shutdownDelay })
-      delay = setTimeout(startDraining, config.shutdownDelay)
-    } else if (cluster.isWorker && !isFirst && (isDraining || signal === 'SIGTERM')) return
-    else if (isDraining) process.exit(1)
-    else startDraining()
-  }
-  onStopSignal(onSignal)
-}
-
-function onStopSignal(handle: (signal: NodeJS.Signals) => void): void {
-  const onSignal = withoutCopies(handle)
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-}
-
-/**
- * Calls `reload` on SIGHUP, if there is a log file, a certificate or a folder of vendor files to be read again. Without them the
- * signal ends the process, as a terminal that closes expects.
- */
-function onReloadSignal({ logFile, tlsCert, vendorsDir }: Config, reload: () => void): void {
-  if ([logFile, tlsCert, vendorsDir].some((setting) => setting !== undefined)) process.on('SIGHUP', reload)
 }
 
 function reload(context: Context): void {

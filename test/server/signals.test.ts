@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { withoutCopies } from '../../src/server/stop-signal.ts'
+import { withoutCopies } from '../../src/server/signals.ts'
 
 it('takes a signal that comes twice at once as one, and a later or another one as a second', () => {
   const taken: string[] = []
