@@ -4,10 +4,9 @@ import type { RequestTrace } from '../telemetry/tracing.ts'
 import { type CallGuard, isPaid, type Pay, type Permit, type SkipReason } from './guard/call-guard.ts'
 import { toCleanReference } from './record.ts'
 import { createSeen, isUnusable, type Seen } from './seen.ts'
+import { createSlowCalls, MAX_PAID, type Outcome, waitUntilHedge } from './slow-calls.ts'
 import { type Answer, SourceError, type SourceFailure } from './source.ts'
 import type { SourceProblem } from './source-problem.ts'
-
-const MAX_PAID = 2
 
 /** Without the vendors whose answer is known, unless that leaves no vendor. */
 function toOpenQueries<T>(
@@ -232,8 +231,6 @@ export type Search<T> = {
   readonly trace?: Pick<RequestTrace, 'startAttempt'> | undefined
 }
 
-type Outcome<T> = { readonly answer: Answer<T> } | { readonly failure: SourceError }
-
 const CODE_OF_FAILURE: Readonly<Record<SourceFailure, ErrorCode>> = {
   unreachable: 'source_unavailable',
   refused: 'source_unavailable',
@@ -356,28 +353,6 @@ function createSearchProgress<T>(search: Search<T>) {
 
 type SearchProgress<T> = ReturnType<typeof createSearchProgress<T>>
 
-/** The calls that the search no longer waits for. Each counts as paid until it is known that it is not. */
-function createSlowCalls(paid: { calls: number }) {
-  /** The ends of those that have not ended. */
-  const running = new Set<Promise<void>>()
-  return {
-    add: <T>(outcome: Promise<Outcome<T>>, record: (settled: Outcome<T>) => void): void => {
-      paid.calls += 1
-      const recordEnd = (settled: Outcome<T>) => {
-        record(settled)
-        if ('failure' in settled && !isPaid(settled.failure)) paid.calls -= 1
-      }
-      const ending = outcome.then(recordEnd, () => {}).finally(() => running.delete(ending))
-      running.add(ending)
-    },
-    /** Waits until another call may be paid for. False if none may, or it is over before. */
-    becomeUnpaid: async (isOver: () => boolean): Promise<boolean> => {
-      while (paid.calls >= MAX_PAID && running.size > 0 && !isOver()) await Promise.race(running)
-      return paid.calls < MAX_PAID && !isOver()
-    },
-  }
-}
-
 /** The phone is none of those in the record that can be read, or the names differ. */
 export const isOfGuess = ({ problem }: SourceError): boolean =>
   problem === 'mixed_phones' || problem === 'names_differ'
@@ -397,33 +372,6 @@ function searchError<T>(
   const seconds = waits.length === 0 ? 0 : Math.ceil(Math.min(...waits) / 1000)
   const headers = seconds > ERRORS[code].retryAfterS ? { 'retry-after': String(seconds) } : {}
   return new AppError(code, { cause, headers })
-}
-
-/** The outcome of a call, or undefined when it is slow and the next source should be queried as well. */
-async function waitUntilHedge<T>(outcome: Promise<T>, permit: Permit): Promise<T | undefined> {
-  for (;;) {
-    const ms = permit.hedgeAfterMs()
-    // Also when it is due: an answer that has arrived is read before a second call is paid for.
-    const settled = await within(outcome, Math.max(ms, 0))
-    if (settled !== undefined) return settled
-    if (ms <= 0) break
-  }
-  permit.recordHang()
-  return undefined
-}
-
-/** Undefined when the work takes longer. */
-async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
-  const { promise, resolve } = Promise.withResolvers<undefined>()
-  // Immediates run after sockets were read.
-  const timer = setTimeout(() => setImmediate(resolve, undefined), ms)
-  // The search may end without awaiting it again: its failure must not become an unhandled rejection.
-  work.catch(() => {})
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** The sources must not be asked for this request. It says nothing about identical requests. */

@@ -30,7 +30,7 @@ const ROOMS: readonly Room[] = [
   {
     name: 'failover',
     files: [
-      'src/sources/{failover,single-flight,source-chain,source-order,source-control}.ts',
+      'src/sources/{failover,slow-calls,single-flight,source-chain,source-order,source-control}.ts',
       'src/sources/guard/**/*.ts',
     ],
     tests: 'test/sources',
