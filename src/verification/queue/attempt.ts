@@ -186,7 +186,7 @@ async function retry<T>(
 ): Promise<void> {
   const { deps, sourceAttempts, budget, seen } = verification
   const { reference, lease, attempts, paidCalls } = asked
-  // Also if nobody was asked because others have answered already: the wait for the rest doubles.
+  // An attempt counts, and the next wait is twice as long, also if every vendor that can be called has answered before.
   const isAttempt = isWorthKeeping(seen) || sourceAttempts.some(({ result }) => !SKIPPED.includes(result))
   const wasPaid = (budget?.used ?? 0) > paidCalls
   // The few paid calls of a verification are not used up within seconds.
