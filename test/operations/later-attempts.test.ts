@@ -77,6 +77,17 @@ async function openServer(engine: string, settings: Readonly<Record<string, stri
 
 const engines = hasPostgres() ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
+/** Asks, and makes an attempt in which the first vendor calls the number blocked. Then it is down, and the second works. */
+async function askOfBlocked({ first, second, ask, attempt }: Awaited<ReturnType<typeof openServer>>) {
+  first.fail('watchlisted')
+  second.fail('no_funds')
+  const reference = await ask(PHONE)
+  await attempt()
+  first.fail('no_funds')
+  second.fail(undefined)
+  return reference
+}
+
 describe.each(engines)('the attempts at a pending verification, on %s', (engine) => {
   it('pay a vendor that has no such person once, and ask the next one when it is back', async () => {
     const { first, second, ask, attempt, read, failures } = await openServer(engine)
@@ -106,13 +117,9 @@ describe.each(engines)('the attempts at a pending verification, on %s', (engine)
   })
 
   it('keep that a vendor called the number blocked, although it is down when the record is found', async () => {
-    const { first, second, ask, attempt, read } = await openServer(engine)
-    first.fail('watchlisted')
-    second.fail('no_funds')
-    const reference = await ask(PHONE)
-    await attempt()
-    first.fail('no_funds')
-    second.fail(undefined)
+    const server = await openServer(engine)
+    const { attempt, read } = server
+    const reference = await askOfBlocked(server)
     await attempt()
     expect(await read(reference)).toMatchObject({
       status: 200,
@@ -121,13 +128,9 @@ describe.each(engines)('the attempts at a pending verification, on %s', (engine)
   })
 
   it('keep it also if the record is one that was kept for reuse', async () => {
-    const { first, second, verify, ask, attempt, read } = await openServer(engine, { TABBAT_REUSE: '24h' })
-    first.fail('watchlisted')
-    second.fail('no_funds')
-    const reference = await ask(PHONE)
-    await attempt()
-    first.fail('no_funds')
-    second.fail(undefined)
+    const server = await openServer(engine, { TABBAT_REUSE: '24h' })
+    const { second, verify, attempt, read } = server
+    const reference = await askOfBlocked(server)
     expect((await verify(PHONE)).json().data).toMatchObject({ bvn_number: BVN, watchlisted: null })
     await attempt()
     expect(await read(reference)).toMatchObject({ status: 200, data: { watchlisted: 'YES' } })
