@@ -36,8 +36,8 @@ type DueClaim = Claim &
 
 type Waiting = Pick<Queued, 'reference' | 'keyId' | 'mode' | 'operation' | 'subject'>
 
-/** No lease lasts longer. */
-const MAX_LEASE_MS = MINUTE_MS
+/** The longest time for which an attempt holds a question. */
+export const MAX_LEASE_MS = MINUTE_MS
 
 /** So that counting takes no longer with a long queue. */
 const MAX_COUNTED = 1000

@@ -1,7 +1,7 @@
 import type { Mode } from '../../contract/scope.ts'
 import { MINUTE_MS, steadyNow } from '../../contract/time.ts'
 import type { Claimed, Lane, QueueClass, QueueHead } from '../../ledger/queue-rows.ts'
-import type { Heads } from '../../ledger/queue-table.ts'
+import { type Heads, MAX_LEASE_MS } from '../../ledger/queue-table.ts'
 import type { SourceAttempt } from '../../sources/failover.ts'
 import type { Sources } from '../../sources/source-chain.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -27,7 +27,7 @@ type WorkerOptions = {
 }
 
 /** Longer than any attempt takes. After it, another process may work on the verification. The sandbox answers at once. */
-const LEASE_MS: Readonly<Record<Mode, number>> = { live: MINUTE_MS, test: 10_000 }
+const LEASE_MS: Readonly<Record<Mode, number>> = { live: MAX_LEASE_MS, test: 10_000 }
 /** How often the queue is read, for what other processes have added. */
 const POLL_MS = 1000
 /** Keys that are looked at in one round. More are looked at in the next ones; see also listHeads in queue-table.ts. */
