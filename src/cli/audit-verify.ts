@@ -43,7 +43,7 @@ export function addAuditVerifyCommand(audit: Command): void {
     )
   addHelp(command, {
     details:
-      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. Only --checkpoints finds a log that was cut off, rewritten from some row on, or replaced by an older copy: an attacker who can do that can also remove the checkpoints from the database. Without it, the log is compared with checkpoints.log of this server, in TABBAT_CHECKPOINT_DIR or the data folder. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
+      'It prints what was compared, and what the comparison cannot show. From the database alone it finds rows that were changed, deleted, swapped or inserted. A log that was cut off, rewritten from some row on, or replaced by an older copy is found by checkpoints outside the database. Without --checkpoints, those are checkpoints.log of this server, in TABBAT_CHECKPOINT_DIR or the data folder. An attacker who can write there can change them in the same way: only a copy that was kept elsewhere shows that. docs/audit-format.md describes the format.\n\nRows that were archived are verified in their archives, which --archive or TABBAT_AUDIT_ARCHIVE_DIR names. Archives that are not given are listed.\n\nServers may run meanwhile.',
     usesDatabase: true,
     settings: ['TABBAT_CHECKPOINT_DIR', 'TABBAT_AUDIT_ARCHIVE_DIR'],
     exitCodes: { 0: 'no fault found', 1: 'a fault was found, or the log could not be read' },

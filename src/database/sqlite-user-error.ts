@@ -33,7 +33,7 @@ export function hasDatabase(path: string): boolean {
   }
 }
 
-/** The same for an error that was met where the path is not known. Undefined for one that is not SQLite's. */
+/** What is wrong with the database and what to do, where its path is not known. Undefined if the error is not one of SQLite. */
 export function toStorageProblem(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if (toResult(error) === 0) return toStorageProblem(error.cause)
